@@ -1,4 +1,4 @@
-//! Linux's error numbers (`asm-generic/errno-base.h`, `asm-generic/errno.h`).
+//! Linux's error numbers (`asm-generic/errno-base.h`, `asm-generic/errno.h`), and one that it uses within (`linux/errno.h`).
 
 use std::fmt;
 
@@ -32,7 +32,7 @@ errnos! {
     DESTADDRREQ 89, MSGSIZE 90, PROTOTYPE 91, NOPROTOOPT 92, PROTONOSUPPORT 93, SOCKTNOSUPPORT 94,
     OPNOTSUPP 95, AFNOSUPPORT 97, ADDRINUSE 98, ADDRNOTAVAIL 99, NETDOWN 100, NETUNREACH 101,
     CONNABORTED 103, CONNRESET 104, NOBUFS 105, ISCONN 106, NOTCONN 107, TIMEDOUT 110, CONNREFUSED 111,
-    HOSTDOWN 112, HOSTUNREACH 113, ALREADY 114, INPROGRESS 115,
+    HOSTDOWN 112, HOSTUNREACH 113, ALREADY 114, INPROGRESS 115, IOCBQUEUED 529,
 }
 
 impl From<Failure> for Errno {

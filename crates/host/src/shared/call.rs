@@ -7,7 +7,7 @@ use crate::errno::Errno;
 use crate::message::Outgoing;
 use crate::session::{How, Id, Kind};
 
-/// What a command asks for. The session's number follows, then what the call takes.
+/// What a command asks for. The session's number follows, of a question its own number, then what the call takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verb {
     /// Data was written, or read. No answer.
@@ -129,6 +129,14 @@ pub(super) fn answer<T>(result: Result<T, Errno>, fill: impl FnOnce(T, &mut Writ
         }
         Err(error) => error.0.put(&mut to),
     }
+    to.bytes
+}
+
+/// An answer as it goes to the process: ahead of it, the number of its question.
+pub(super) fn numbered(question: u64, answer: &[u8]) -> Vec<u8> {
+    let mut to = Writer::new(0);
+    question.put(&mut to);
+    to.bytes.extend_from_slice(answer);
     to.bytes
 }
 

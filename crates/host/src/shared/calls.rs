@@ -45,7 +45,7 @@ impl Remote {
 
     /// What is set of a stream that is neither bound nor connected.
     pub fn template(&mut self, id: Id) -> Result<Template, Errno> {
-        self.own(id)?;
+        self.find(id)?;
         self.call(Verb::Template, id, |_| {})
     }
 
@@ -70,7 +70,7 @@ impl Remote {
     /// Takes the connection that has waited longest as session `new`; gives its local and its remote address.
     pub fn accept(&mut self, listener: Id, new: Id) -> Result<(SocketAddr, SocketAddr), Errno> {
         type Accepted = ((SocketAddr, SocketAddr), Kept);
-        self.own(listener)?;
+        self.find(listener)?;
         let accepted = self.call(Verb::Accept, listener, |to| new.0.put(to));
         let (ends, kept): Accepted = accepted?;
         self.begin(new);
@@ -80,11 +80,14 @@ impl Remote {
 
     /// Connects a socket, from an address.
     pub fn connect(&mut self, id: Id, source: IpAddr, remote: SocketAddr) -> Result<(), Errno> {
-        self.own(id)?;
+        self.find(id)?;
         let done = self.tell(Verb::Connect, id, |to| {
             source.put(to);
             remote.put(to);
         });
+        if done == Err(Errno::IOCBQUEUED) {
+            return done;
+        }
         if let Some(known) = self.datagrams(id) {
             known.name = None;
             known.has_peer = done.is_ok() && remote.port() != 0;
@@ -94,8 +97,11 @@ impl Remote {
 
     /// Makes a socket one that is not connected.
     pub fn disconnect(&mut self, id: Id) -> Result<(), Errno> {
-        self.own(id)?;
+        self.find(id)?;
         let done = self.tell(Verb::Disconnect, id, |_| {});
+        if done == Err(Errno::IOCBQUEUED) {
+            return done;
+        }
         if let Some(known) = self.datagrams(id) {
             (known.name, known.has_peer) = (None, false);
             return done;
@@ -114,15 +120,15 @@ impl Remote {
         data: &[IoSlice<'_>],
         outgoing: Outgoing,
     ) -> Result<usize, Errno> {
-        if self.own(id)?.datagrams.is_some() {
+        self.find(id)?;
+        if self.datagrams(id).is_some() {
             return self.send_datagram(id, data, outgoing);
         }
         if outgoing.urgent {
             return Err(Errno::OPNOTSUPP);
         }
-        if !outgoing.fast_open
-            && let Some(sent) = self.put(id, data)
-        {
+        let asks = outgoing.fast_open || self.is_answered();
+        if let Some(sent) = (!asks).then(|| self.put(id, data)).flatten() {
             return sent;
         }
         let mut bytes = Vec::new();
@@ -142,9 +148,11 @@ impl Remote {
 
     /// Ends one or both directions.
     pub fn shutdown(&mut self, id: Id, how: How) -> Result<(), Errno> {
-        let own = self.own(id)?;
-        own.shut.0 |= how.reads();
-        own.shut.1 |= how.writes();
+        self.find(id)?;
+        if let Ok(own) = self.own(id) {
+            own.shut.0 |= how.reads();
+            own.shut.1 |= how.writes();
+        }
         self.tell(Verb::Shutdown, id, |to| how.put(to))
     }
 
@@ -186,13 +194,13 @@ impl Remote {
 
     /// Its remote address.
     pub fn peer(&mut self, id: Id) -> Result<SocketAddr, Errno> {
-        self.own(id)?;
+        self.find(id)?;
         self.call(Verb::Peer, id, |_| {})
     }
 
     /// Bytes that were written and not acknowledged, and those of them never sent.
     pub fn unsent(&mut self, id: Id) -> Result<(usize, usize), Errno> {
-        self.own(id)?;
+        self.find(id)?;
         let (all, never): (u64, u64) = self.call(Verb::Unsent, id, |_| {})?;
         let waiting = self.waiting(id);
         Ok((all as usize + waiting, never as usize + waiting))
@@ -201,12 +209,13 @@ impl Remote {
     /// Sets an option. Nobody is asked about a switch of a connection: servers use one with each answer that they send
     /// (`TCP_CORK`).
     pub fn set_option(&mut self, id: Id, at: i32, name: i32, value: &[u8]) -> Result<(), Errno> {
-        self.own(id)?;
+        self.find(id)?;
         let fill = |to: &mut Writer| {
             (at, name).put(to);
             to.bytes.extend_from_slice(value);
         };
-        if let Some(sends) = switch_sends(at, name, value).filter(|_| self.flows(id)) {
+        let goes_along = !self.is_answered() && self.flows(id);
+        if let Some(sends) = switch_sends(at, name, value).filter(|_| goes_along) {
             let touched = self.touched;
             self.push(&command(Verb::Switch, id, fill))?;
             // What sends nothing is early enough with what comes next.
@@ -214,7 +223,9 @@ impl Remote {
             return Ok(());
         }
         let kept = self.call(Verb::SetOption, id, fill)?;
-        self.own(id)?.kept = kept;
+        if let Ok(own) = self.own(id) {
+            own.kept = kept;
+        }
         Ok(())
     }
 
@@ -233,7 +244,7 @@ impl Remote {
 
     /// What an option is like.
     pub fn option(&mut self, id: Id, at: i32, name: i32, room: usize) -> Result<Value, Errno> {
-        self.own(id)?;
+        self.find(id)?;
         let room = room.min(u32::MAX as usize);
         let mut from = self.ask(Verb::Option, id, |to| (at, (name, room as u32)).put(to))?;
         let value = from.slice(from.left()).map_err(malformed)?;

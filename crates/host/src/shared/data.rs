@@ -5,9 +5,9 @@ use std::io::{IoSlice, IoSliceMut};
 use shm::fifo::{Arena, Broken, CAPACITY, Chunks};
 use shm::records::Record;
 
-use super::ProcessEnd;
 use super::call::{Verb, command};
 use super::own::{OVER, Own, ROOM, Status};
+use super::plan::ProcessSide;
 use super::remote::Remote;
 use crate::errno::Errno;
 use crate::mask::Mask;
@@ -45,7 +45,7 @@ impl Remote {
     pub(super) fn here(&mut self, id: Id) -> Option<Here<'_>> {
         let Self { own, end, chunks, is_lost, .. } = self;
         let own = own.get_mut(id.0 as usize).filter(|own| own.is_there)?;
-        let ProcessEnd { records, inward, outward, .. } = end;
+        let ProcessSide { records, inward, outward, .. } = end;
         Some(Here { own, record: records.get(id.0)?, chunks, inward, outward, is_lost })
     }
 
@@ -103,11 +103,11 @@ impl Remote {
         targets: &mut [IoSliceMut<'_>],
         incoming: Incoming,
     ) -> Result<Received, Errno> {
-        let own = self.own(id)?;
-        if own.datagrams.is_some() {
+        self.find(id)?;
+        if self.datagrams(id).is_some() {
             return self.recv_datagram(id, targets, incoming);
         }
-        let is_shut = own.shut.0;
+        let is_shut = self.own(id).is_ok_and(|own| own.shut.0);
         if incoming.urgent {
             return Err(Errno::INVAL);
         }
@@ -116,21 +116,24 @@ impl Remote {
         }
         let offset = if incoming.peek { incoming.offset } else { 0 };
         loop {
-            let mut here = self.here(id).ok_or(Errno::BADF)?;
-            let status = Status(here.record.status());
-            if status.flows() {
-                let unread = here.unread();
-                if unread > offset {
-                    let (bytes, makes_room) = here.take(targets, incoming, unread - offset)?;
-                    if makes_room {
-                        self.note(id);
-                        self.ring();
+            // An error is told once: what was answered counts, whatever has come since.
+            if !self.is_answered() {
+                let mut here = self.here(id).ok_or(Errno::BADF)?;
+                let status = Status(here.record.status());
+                if status.flows() {
+                    let unread = here.unread();
+                    if unread > offset {
+                        let (bytes, makes_room) = here.take(targets, incoming, unread - offset)?;
+                        if makes_room {
+                            self.note(id);
+                            self.ring();
+                        }
+                        return Ok(Received { bytes, shape: None });
                     }
-                    return Ok(Received { bytes, shape: None });
                 }
-            }
-            if status.is_plain() && !is_shut {
-                return Err(Errno::AGAIN);
+                if status.is_plain() && !is_shut {
+                    return Err(Errno::AGAIN);
+                }
             }
             match self.ask_to_receive(id) {
                 Ok(()) => return Ok(Received::default()),

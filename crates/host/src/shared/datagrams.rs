@@ -53,7 +53,8 @@ impl Remote {
             return self.recv_report(id, targets);
         }
         let here = self.here(id).ok_or(Errno::BADF)?;
-        if Status(here.record.status()).mask().has(Mask::ERR) && !*here.is_lost {
+        let is_told = Status(here.record.status()).mask().has(Mask::ERR) && !*here.is_lost;
+        if is_told || self.is_answered() {
             // An error is told before anything else.
             match self.tell(Verb::Receive, id, |_| {}) {
                 Ok(()) | Err(Errno::AGAIN) => {}
@@ -97,7 +98,9 @@ impl Remote {
         if self.is_lost {
             return Ok(length);
         }
-        if let Some(sent) = self.put_datagram(id, data, (length, &outgoing)) {
+        let asks = self.is_answered();
+        let put = (!asks).then(|| self.put_datagram(id, data, (length, &outgoing)));
+        if let Some(sent) = put.flatten() {
             return sent;
         }
         let sent: Result<u32, Errno> = self.call(Verb::Send, id, |to| {

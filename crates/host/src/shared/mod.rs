@@ -3,7 +3,8 @@
 //!
 //! Data of connections goes through two byte FIFOs in memory that both have, without asking anybody; so do datagrams, in frames,
 //! unless the stack may have something to say about them. Everything else is a call:
-//! a record in the ring of commands, answered by one in the ring of answers. What happens to a session is told in the ring
+//! a record in the ring of commands, answered by one in the ring of answers with the number of the question, so that several
+//! threads may wait for answers at the same time. What happens to a session is told in the ring
 //! of events, once until the process looks. So a connection on which something unusual is to be said (an error, the end of
 //! data) is asked about, and the stack's answer is the one that it would have given its own process.
 //!
@@ -12,6 +13,7 @@
 //! The worker believes nothing that the process writes: an index or a length is loaded once, checked, then used. A process that
 //! does not keep to the protocol loses its sessions ([`Served::is_broken`]), and harms nobody else.
 
+mod asking;
 mod call;
 mod calls;
 mod closing;
@@ -27,10 +29,12 @@ mod plan;
 mod pump;
 mod remote;
 mod served;
+mod split;
 
+pub use asking::{Answer, Question, Wire};
 pub use leaving::Orphans;
 pub use plan::{Plan, ProcessEnd, WorkerEnd};
-pub use remote::{Remote, Wire};
+pub use remote::Remote;
 pub use served::Served;
 
 /// Among the bits of a session's status: its data goes through the FIFOs. Below are those of its readiness.

@@ -58,9 +58,15 @@ pub struct WorkerEnd {
 /// The process's end.
 #[derive(Debug)]
 pub struct ProcessEnd {
+    pub(super) answers: Consumer,
+    pub(super) side: ProcessSide,
+}
+
+/// The same without the answers, for which threads wait beside all others.
+#[derive(Debug)]
+pub(super) struct ProcessSide {
     pub(super) plan: Plan,
     pub(super) commands: Producer,
-    pub(super) answers: Consumer,
     pub(super) events: Consumer,
     pub(super) records: Records,
     pub(super) inward: Arena,
@@ -179,14 +185,14 @@ impl Plan {
     /// The process's end. `None`: the segment is too short.
     #[must_use]
     pub fn process(&self, segment: &Arc<Segment>) -> Option<ProcessEnd> {
-        Some(ProcessEnd {
+        let side = ProcessSide {
             plan: *self,
             commands: self.producer(segment, Part::Commands)?,
-            answers: self.consumer(segment, Part::Answers)?,
             events: self.consumer(segment, Part::Events)?,
             records: Records::new(self.region(segment, Part::Records)?, self.sessions)?,
             inward: self.arena(segment, Part::Inward)?,
             outward: self.arena(segment, Part::Outward)?,
-        })
+        };
+        Some(ProcessEnd { answers: self.consumer(segment, Part::Answers)?, side })
     }
 }

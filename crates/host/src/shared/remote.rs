@@ -1,40 +1,29 @@
 //! The process's side: calls go to the stack's worker, data through the FIFOs.
 
 use std::collections::BTreeSet;
-use std::fmt;
+use std::sync::Arc;
 
 use shm::fifo::Chunks;
 use shm::{Meta, PushError, SleepWord};
 use tables::PagedQueue;
 use transport::moving::{Carried, Reader, Writer};
 
-use super::ProcessEnd;
+use super::asking::{Asking, SLEEPS, Split, Wire};
 use super::call::{Verb, command, malformed};
 use super::own::Own;
+use super::plan::{ProcessEnd, ProcessSide};
 use crate::errno::Errno;
 use crate::mask::Mask;
 use crate::readiness::Ready;
 use crate::session::Id;
 
-/// Looks for an answer before the process sleeps: the worker is awake, or wakes at once.
-const LOOKS: usize = 2000;
-/// Sleeps until the worker is given up; how long each takes is [`Wire::wait`]'s to say.
-const SLEEPS: usize = 50;
-
-/// How a process wakes its worker, and waits for it.
-pub trait Wire: fmt::Debug + Send {
-    /// Wakes the worker if this says that it sleeps.
-    fn ring(&mut self, sleeps: SleepWord<'_>);
-
-    /// Waits until the worker rings for an answer, 100 ms at most. `false`: there is nobody any more.
-    fn wait(&mut self) -> bool;
-}
-
 /// The sessions of this process, on a stack of another.
 #[derive(Debug)]
 pub struct Remote {
-    pub(super) end: ProcessEnd,
-    wire: Box<dyn Wire>,
+    pub(super) end: ProcessSide,
+    pub(super) asking: Arc<Asking>,
+    /// A call in two parts is made.
+    pub(super) split: Option<Split>,
     /// Chunks for what is sent.
     pub(super) chunks: Chunks,
     /// By session.
@@ -58,6 +47,7 @@ impl Remote {
     /// None yet.
     #[must_use]
     pub fn new(end: ProcessEnd, wire: Box<dyn Wire>) -> Self {
+        let ProcessEnd { answers, side: end } = end;
         // Addresses for all there can be, so that none is ever copied; memory comes a page at a time. An error leaves it
         // as it was: it grows when it must.
         let mut own = Vec::new();
@@ -65,7 +55,8 @@ impl Remote {
         Self {
             chunks: Chunks::new(end.plan.chunks()),
             end,
-            wire,
+            asking: Arc::new(Asking::new(answers, wire)),
+            split: None,
             own,
             holding: PagedQueue::new(),
             starving: false,
@@ -81,6 +72,7 @@ impl Remote {
     /// Nobody answers any more: every connection is reset.
     pub fn lose(&mut self) {
         self.is_lost = true;
+        self.asking.lose();
         for (number, _) in self.own.iter().enumerate().filter(|(_, own)| own.is_there) {
             self.ready.push_back(Ready { id: Id(number as u32), woken: Mask::ALL });
         }
@@ -162,7 +154,7 @@ impl Remote {
     /// Wakes the worker if it was given something.
     pub fn ring(&mut self) {
         if std::mem::take(&mut self.touched) {
-            self.wire.ring(self.end.commands.consumer_sleeps());
+            self.asking.wire.ring(self.end.commands.consumer_sleeps());
         }
     }
 
@@ -178,7 +170,7 @@ impl Remote {
                 Err(PushError::Full) => {
                     self.ring();
                     self.touched = true;
-                    self.is_lost = !self.wire.wait();
+                    self.is_lost = !self.asking.wire.wait();
                 }
                 Err(_) => return Err(Errno::NOBUFS),
             }
@@ -187,50 +179,41 @@ impl Remote {
         Err(Errno::NETDOWN)
     }
 
-    /// Asks, and waits for the answer.
+    /// Asks, and waits for the answer, unless the call is made in two parts.
     pub(super) fn ask(
         &mut self,
         verb: Verb,
         id: Id,
         fill: impl FnOnce(&mut Writer),
     ) -> Result<Reader<'_>, Errno> {
-        self.push(&command(verb, id, fill))?;
-        self.ring();
-        let mut answer = std::mem::take(&mut self.answer);
-        let has_come = self.await_answer(&mut answer);
-        self.answer = answer;
-        if !has_come {
+        let given = self.split.as_mut().and_then(|split| split.answer.take());
+        let answer = match given {
+            Some(answer) => answer,
+            None => {
+                let question = self.asking.question();
+                let number = question.number();
+                self.push(&command(verb, id, |to| {
+                    number.put(to);
+                    fill(to);
+                }))?;
+                self.ring();
+                if let Some(split) = self.split.as_mut().filter(|_| question.has_room()) {
+                    split.question = Some(question);
+                    return Err(Errno::IOCBQUEUED);
+                }
+                question.wait().bytes
+            }
+        };
+        let Some(answer) = answer else {
             self.lose();
             return Err(Errno::NETDOWN);
-        }
+        };
+        self.answer = answer;
         let mut from = Reader::new(&self.answer, 0, 0);
         match i32::take(&mut from).map_err(malformed)? {
             0 => Ok(from),
             error => Err(Errno(error)),
         }
-    }
-
-    fn await_answer(&mut self, answer: &mut Vec<u8>) -> bool {
-        for sleep in 0..SLEEPS {
-            for look in 0..LOOKS {
-                if look + 1 == LOOKS {
-                    self.end.answers.sleeps().announce();
-                }
-                let Some(taken) = self.end.answers.next() else {
-                    std::hint::spin_loop();
-                    continue;
-                };
-                self.end.answers.sleeps().withdraw();
-                answer.resize(taken.length(), 0);
-                self.end.answers.copy(&taken, answer);
-                self.end.answers.release(taken);
-                return true;
-            }
-            if sleep + 1 < SLEEPS && !self.wire.wait() {
-                return false;
-            }
-        }
-        false
     }
 
     /// A call that gives something simple.

@@ -7,7 +7,7 @@ use transport::Sink;
 use transport::moving::{Carried, Reader};
 
 use super::WorkerEnd;
-use super::call::{Verb, bare};
+use super::call::{Verb, bare, numbered};
 use super::flow::{Closing, Flow, Leaving, Travelling};
 use crate::datagram::LONGEST;
 use crate::errno::Errno;
@@ -206,7 +206,7 @@ impl Served {
         };
         let id = Id(number);
         let is_there = number < self.end.plan.sessions();
-        let bytes = match verb {
+        match verb {
             Verb::Look => {
                 if is_there && self.sessions.has(id) {
                     self.attend(id, Mask::NONE);
@@ -235,15 +235,23 @@ impl Served {
                 }
                 return;
             }
-            _ if is_there => self.perform(verb, id, &mut from),
-            _ => bare(Err(Errno::MFILE)),
+            _ => {}
+        }
+        let Ok(question) = u64::take(&mut from) else {
+            self.is_broken = true;
+            return;
+        };
+        let bytes = if is_there {
+            self.perform(verb, id, &mut from)
+        } else {
+            bare(Err(Errno::MFILE))
         };
         // Whoever has the answer finds the session as it is afterwards.
         if is_there && self.sessions.has(id) {
             self.attend(id, Mask::NONE);
         }
         self.answered = true;
-        if self.end.answers.push(&bytes, Meta::default()).is_err() {
+        if self.end.answers.push(&numbered(question, &bytes), Meta::default()).is_err() {
             self.is_broken = true;
         }
     }

@@ -13,6 +13,7 @@ mod bed;
 mod datagrams;
 mod moving;
 mod options;
+mod split;
 
 use bed::{Bed, CLIENT, DELAY, SERVER, SESSIONS, at};
 

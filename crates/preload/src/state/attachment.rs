@@ -165,16 +165,17 @@ pub(super) fn show(hidden: &[RawFd]) {
     }
 }
 
-/// The way to the stack worker. It is dropped after its [`Attachment`], which has its descriptors in its list.
+/// The way to the stack worker. It is dropped after its [`Attachment`], which has its descriptors in its list, and when no thread
+/// waits there any more.
 #[derive(Debug)]
 struct Knocking(Knocker);
 
 impl Wire for Knocking {
-    fn ring(&mut self, sleeps: SleepWord<'_>) {
+    fn ring(&self, sleeps: SleepWord<'_>) {
         self.0.ring(sleeps);
     }
 
-    fn wait(&mut self) -> bool {
+    fn wait(&self) -> bool {
         self.0.wait(ANSWER)
     }
 }

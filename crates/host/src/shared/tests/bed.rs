@@ -74,9 +74,9 @@ impl std::fmt::Debug for Host {
 }
 
 impl Wire for Loop {
-    fn ring(&mut self, _: SleepWord<'_>) {}
+    fn ring(&self, _: SleepWord<'_>) {}
 
-    fn wait(&mut self) -> bool {
+    fn wait(&self) -> bool {
         self.0.lock().unwrap().work();
         true
     }

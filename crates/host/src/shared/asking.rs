@@ -1,0 +1,248 @@
+//! Questions to the stack's worker. Answers are matched by number, and whoever waits for one has nothing else of the process's locked.
+//!
+//! Of the threads that wait, one listens for all. The ring of answers is not trusted: what was never asked, was answered already, or
+//! has nobody any more who waits for it, is dropped.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use shm::{Consumer, SleepWord};
+use transport::moving::{Carried, Reader};
+
+/// Looks for an answer before the thread that listens sleeps: the worker is awake, or wakes at once.
+const LOOKS: usize = 2000;
+/// Sleeps without an answer until the worker is given up; how long each takes is [`Wire::wait`]'s to say.
+pub(super) const SLEEPS: usize = 50;
+/// Questions whose answers need not be taken at once: with a long answer beside them they fit the ring, however many threads ask.
+const MOST: usize = 128;
+
+/// How a process wakes its worker, and waits for it.
+pub trait Wire: fmt::Debug + Send + Sync {
+    /// Wakes the worker if this says that it sleeps.
+    fn ring(&self, sleeps: SleepWord<'_>);
+
+    /// Waits until the worker rings for an answer, 100 ms at most. `false`: there is nobody any more.
+    fn wait(&self) -> bool;
+}
+
+/// The questions of a process to one stack.
+#[derive(Debug)]
+pub(super) struct Asking {
+    book: Mutex<Book>,
+    /// Answers have come, or whoever listened does so no more.
+    changed: Condvar,
+    pub(super) wire: Box<dyn Wire>,
+}
+
+#[derive(Debug)]
+struct Book {
+    /// `None`: a thread listens.
+    answers: Option<Consumer>,
+    /// Questions so far.
+    asked: u64,
+    /// What became of those that somebody still has, by number.
+    open: BTreeMap<u64, Outcome>,
+    /// Threads that wait for the one that listens.
+    followers: usize,
+    is_lost: bool,
+}
+
+#[derive(Debug)]
+enum Outcome {
+    Waits,
+    Answered(Vec<u8>),
+    /// A later question was answered: this one never will be.
+    PassedOver,
+}
+
+/// A question that was asked. Who lets go of it wants no answer.
+#[derive(Debug)]
+pub struct Question {
+    asking: Arc<Asking>,
+    number: u64,
+    /// Its answer may lie in the ring for a while.
+    has_room: bool,
+}
+
+/// What became of a question.
+#[derive(Debug)]
+pub struct Answer {
+    asking: Arc<Asking>,
+    /// `None`: nobody answers any more.
+    pub(super) bytes: Option<Vec<u8>>,
+}
+
+/// What a call in two parts has of its question.
+#[derive(Debug, Default)]
+pub(super) struct Split {
+    /// In the first part: what was asked.
+    pub(super) question: Option<Question>,
+    /// In the second: what became of it. Within, `None`: nobody answers any more.
+    pub(super) answer: Option<Option<Vec<u8>>>,
+}
+
+impl Asking {
+    pub(super) fn new(answers: Consumer, wire: Box<dyn Wire>) -> Self {
+        let (answers, open) = (Some(answers), BTreeMap::new());
+        let book = Book { answers, asked: 0, open, followers: 0, is_lost: false };
+        Self { book: Mutex::new(book), changed: Condvar::new(), wire }
+    }
+
+    /// A question that is about to be asked. Numbers are in the order in which the worker is asked.
+    pub(super) fn question(self: &Arc<Self>) -> Question {
+        let mut book = self.lock();
+        let (number, has_room) = (book.asked, book.open.len() < MOST);
+        book.asked += 1;
+        book.open.insert(number, Outcome::Waits);
+        Question { asking: Arc::clone(self), number, has_room }
+    }
+
+    /// Nobody answers any more: whoever waits does so no longer.
+    pub(super) fn lose(&self) {
+        self.lock().is_lost = true;
+        self.changed.notify_all();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Book> {
+        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for an answer. `None`: nobody answers any more.
+    fn wait_for(&self, number: u64) -> Option<Vec<u8>> {
+        let mut book = self.lock();
+        let mut answers = loop {
+            if let Some(outcome) = book.outcome(number) {
+                return outcome;
+            }
+            if let Some(answers) = book.answers.take() {
+                break answers;
+            }
+            book.followers += 1;
+            book = self.changed.wait(book).unwrap_or_else(PoisonError::into_inner);
+            book.followers -= 1;
+        };
+        drop(book);
+        let outcome = self.listen(&mut answers, number);
+        let mut book = self.lock();
+        book.answers = Some(answers);
+        book.is_lost |= outcome.is_none();
+        self.tell(book);
+        outcome
+    }
+
+    /// Takes in answers to all until that one is there.
+    fn listen(&self, answers: &mut Consumer, number: u64) -> Option<Vec<u8>> {
+        let (mut bytes, mut silent) = (Vec::new(), 0);
+        while silent < SLEEPS {
+            let has_heard = look(answers, &mut bytes);
+            let mut book = self.lock();
+            let is_new = has_heard && book.take_in(&bytes);
+            if let Some(outcome) = book.outcome(number) {
+                return outcome;
+            }
+            if is_new {
+                self.tell(book);
+                silent = 0;
+                continue;
+            }
+            drop(book);
+            silent += 1;
+            if !has_heard && silent < SLEEPS && !self.wire.wait() {
+                return None;
+            }
+        }
+        None
+    }
+
+    /// Those that wait look again. The book is closed first: they need it.
+    fn tell(&self, book: MutexGuard<'_, Book>) {
+        let has_followers = book.followers > 0;
+        drop(book);
+        if has_followers {
+            self.changed.notify_all();
+        }
+    }
+}
+
+impl Book {
+    /// Takes in an answer. `false`: nobody waits for it.
+    fn take_in(&mut self, answer: &[u8]) -> bool {
+        let mut from = Reader::new(answer, 0, 0);
+        let Ok(number) = u64::take(&mut from) else { return false };
+        let Some(outcome) = self.open.get_mut(&number) else { return false };
+        if !matches!(outcome, Outcome::Waits) {
+            return false;
+        }
+        *outcome = Outcome::Answered(from.slice(from.left()).unwrap_or_default().to_vec());
+        // The worker answers in order.
+        for (_, earlier) in self.open.range_mut(..number) {
+            if matches!(earlier, Outcome::Waits) {
+                *earlier = Outcome::PassedOver;
+            }
+        }
+        true
+    }
+
+    /// What became of a question, once that is known; within, `None`: nobody answers it.
+    fn outcome(&mut self, number: u64) -> Option<Option<Vec<u8>>> {
+        match self.open.get_mut(&number) {
+            Some(Outcome::Answered(answer)) => Some(Some(std::mem::take(answer))),
+            Some(Outcome::Waits) if !self.is_lost => None,
+            _ => Some(None),
+        }
+    }
+}
+
+/// Looks for an answer. If none has come, the worker rings for the next.
+fn look(answers: &mut Consumer, bytes: &mut Vec<u8>) -> bool {
+    for look in 0..LOOKS {
+        if look + 1 == LOOKS {
+            answers.sleeps().announce();
+        }
+        let Some(taken) = answers.next() else {
+            std::hint::spin_loop();
+            continue;
+        };
+        answers.sleeps().withdraw();
+        bytes.resize(taken.length(), 0);
+        answers.copy(&taken, bytes);
+        answers.release(taken);
+        return true;
+    }
+    false
+}
+
+impl Question {
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Whether its answer may lie in the ring for a while.
+    pub(super) fn has_room(&self) -> bool {
+        self.has_room
+    }
+
+    /// Waits until it is answered, or until nobody answers any more.
+    #[must_use]
+    pub fn wait(self) -> Answer {
+        let bytes = self.asking.wait_for(self.number);
+        Answer { asking: Arc::clone(&self.asking), bytes }
+    }
+}
+
+impl Drop for Question {
+    fn drop(&mut self) {
+        self.asking.lock().open.remove(&self.number);
+    }
+}
+
+impl Answer {
+    /// Whether that was asked there.
+    pub(super) fn is_of(&self, asking: &Arc<Asking>) -> bool {
+        Arc::ptr_eq(&self.asking, asking)
+    }
+}
+
+#[cfg(test)]
+mod tests;

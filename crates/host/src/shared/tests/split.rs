@@ -1,0 +1,81 @@
+//! Calls in two parts.
+
+use super::bed::LISTENER;
+use super::*;
+
+/// TCP_NODELAY.
+fn nodelay(bed: &mut Bed) -> Result<Vec<u8>, Errno> {
+    bed.remote.option(SERVER, 6, 1, 4).map(|value| value.to_vec())
+}
+
+#[test]
+fn while_one_call_waits_others_go_on() {
+    let mut bed = Bed::connected(64);
+    bed.remote.begin_call();
+    assert_eq!(nodelay(&mut bed), Err(Errno::IOCBQUEUED));
+    let question = bed.remote.end_call().unwrap();
+    bed.peer_writes(b"GET /").unwrap();
+    bed.settle();
+    assert_eq!(bed.read(10).unwrap(), b"GET /");
+    assert_eq!(bed.write(b"200 OK"), Ok(6));
+    assert_eq!(bed.remote.name(SERVER), Ok(at(1, 80)), "another question");
+    bed.remote.resume_call(question.wait());
+    assert_eq!(nodelay(&mut bed).unwrap(), 0_i32.to_ne_bytes());
+    assert!(bed.remote.end_call().is_none() && !bed.is_broken());
+}
+
+#[test]
+fn an_error_that_was_answered_is_told_whatever_came_meanwhile() {
+    let mut bed = Bed::connected(64);
+    bed.peer(|peer, _| peer.abort(CLIENT));
+    bed.settle();
+    bed.remote.begin_call();
+    assert_eq!(bed.read(10), Err(Errno::IOCBQUEUED));
+    let question = bed.remote.end_call().unwrap();
+    bed.settle();
+    bed.remote.resume_call(question.wait());
+    assert_eq!(bed.read(10), Err(Errno::CONNRESET));
+    assert!(bed.remote.end_call().is_none());
+    assert_eq!(bed.read(10), Ok(vec![]));
+}
+
+#[test]
+fn a_connection_is_accepted_though_its_listener_is_closed_meanwhile() {
+    let mut bed = Bed::connected(64);
+    let (client, server) = (Id(7), Id(8));
+    bed.peer(|peer, now| {
+        peer.open(client, Domain::V4, Kind::Stream).unwrap();
+        let begun = peer.connect(client, now, at(2, 0).ip(), at(1, 80));
+        assert_eq!(begun, Err(Errno::INPROGRESS));
+    });
+    bed.settle();
+    bed.remote.begin_call();
+    assert_eq!(bed.remote.accept(LISTENER, server), Err(Errno::IOCBQUEUED));
+    let question = bed.remote.end_call().unwrap();
+    bed.remote.close(LISTENER);
+    bed.remote.resume_call(question.wait());
+    assert_eq!(bed.remote.accept(LISTENER, server).map(|ends| ends.0), Ok(at(1, 80)));
+    assert!(bed.remote.end_call().is_none() && bed.remote.has(server));
+    assert!(bed.remote.mask(server).has(Mask::WRITE));
+}
+
+#[test]
+fn a_call_whose_worker_goes_fails_and_asks_the_next_one_anew() {
+    let mut bed = Bed::connected(64);
+    let mut ask = || {
+        bed.remote.begin_call();
+        assert_eq!(nodelay(&mut bed), Err(Errno::IOCBQUEUED));
+        bed.remote.end_call().unwrap()
+    };
+    let (first, second) = (ask(), ask());
+    bed.remote.lose();
+    bed.remote.resume_call(first.wait());
+    assert_eq!(nodelay(&mut bed), Err(Errno::NETDOWN));
+    assert!(bed.remote.end_call().is_none());
+    let mut next = Bed::connected(64);
+    next.remote.resume_call(second.wait());
+    assert_eq!(nodelay(&mut next), Err(Errno::IOCBQUEUED));
+    let question = next.remote.end_call().unwrap();
+    next.remote.resume_call(question.wait());
+    assert_eq!(nodelay(&mut next).unwrap(), 0_i32.to_ne_bytes());
+}
