@@ -1,9 +1,12 @@
-//! A call that may wait in a session.
+//! A call that may wait in a session, or for the answer of a stack worker.
 
 use std::cell::Cell;
 use std::ffi::c_int;
 
-use crate::process::Shared;
+use host::Errno;
+
+use crate::process::{Held, Shared};
+use crate::sockets::Sockets;
 use crate::state::State;
 
 /// A call about a session, from before it takes the lock until after it has let go of it.
@@ -24,7 +27,28 @@ impl<'a> Call<'a> {
         own
     }
 
-    /// It goes on with the session at another descriptor.
+    /// Makes a call about the session at `fd`. Where it has to ask a stack worker, others have the state until that answers; then the
+    /// same call is made again.
+    #[inline]
+    pub(crate) fn ask<T>(
+        &self,
+        mut state: Held<'a>,
+        fd: c_int,
+        mut call: impl FnMut(&mut Sockets) -> Result<T, Errno>,
+    ) -> (Held<'a>, Result<T, Errno>) {
+        state.sessions.begin_call();
+        let mut done = call(&mut state.sessions);
+        while let Some(question) = state.sessions.end_call() {
+            self.wait(&mut state, fd);
+            let (after, answer) = state.lend(self.shared, || question.wait());
+            state = after;
+            state.sessions.resume_call(answer);
+            done = call(&mut state.sessions);
+        }
+        (state, done)
+    }
+
+    /// It is about that session no more.
     pub(crate) fn moved(&self, state: &mut State) {
         if let Some(own) = self.own.take() {
             state.release(own);

@@ -21,7 +21,7 @@ mod lifecycle;
 mod lists;
 mod messages;
 mod names;
-mod options;
+pub(crate) mod options;
 mod passing;
 pub(crate) mod poll;
 mod program;

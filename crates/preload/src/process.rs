@@ -54,6 +54,17 @@ impl DerefMut for Held<'_> {
     }
 }
 
+impl<'a> Held<'a> {
+    /// Others have the state while this thread waits; no handler of a signal runs in it meanwhile.
+    pub(crate) fn lend<T>(self, shared: &'a Shared, wait: impl FnOnce() -> T) -> (Self, T) {
+        let Self { state, _quiet } = self;
+        drop(state);
+        let waited = wait();
+        let state = shared.state.lock().unwrap_or_else(PoisonError::into_inner);
+        (Self { state, _quiet }, waited)
+    }
+}
+
 static CURRENT: AtomicPtr<Shared> = AtomicPtr::new(std::ptr::null_mut());
 /// When the daemon is looked for again: seconds since 1970.
 static NEXT: AtomicU64 = AtomicU64::new(0);

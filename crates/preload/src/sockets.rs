@@ -4,8 +4,8 @@ use std::io::{IoSlice, IoSliceMut};
 use std::net::{IpAddr, SocketAddr};
 
 use host::{
-    Domain, Errno, How, Id, Incoming, Kind, Lingering, Mask, Outgoing, Parcel, Ready, Received,
-    Remote, Sessions, Setting, Template, Value, Wanted,
+    Answer, Domain, Errno, How, Id, Incoming, Kind, Lingering, Mask, Outgoing, Parcel, Question,
+    Ready, Received, Remote, Sessions, Setting, Template, Value, Wanted,
 };
 use transport::{Ends, ImportError, Path, TimeWait};
 
@@ -32,6 +32,30 @@ impl Sockets {
     /// Whether the stack is the daemon's.
     pub(crate) fn is_shared(&self) -> bool {
         matches!(self, Self::Shared(_))
+    }
+
+    /// The next call does not wait for a stack worker's answer: [`Self::end_call`] gives the question.
+    #[inline]
+    pub(crate) fn begin_call(&mut self) {
+        if let Self::Shared(remote) = self {
+            remote.begin_call();
+        }
+    }
+
+    /// The call that has asked is made again, with the answer.
+    pub(crate) fn resume_call(&mut self, answer: Answer) {
+        if let Self::Shared(remote) = self {
+            remote.resume_call(answer);
+        }
+    }
+
+    /// The call is over, unless there is a question: then it is made again.
+    #[inline]
+    pub(crate) fn end_call(&mut self) -> Option<Question> {
+        match self {
+            Self::Inline(_) => None,
+            Self::Shared(remote) => remote.end_call(),
+        }
     }
 
     pub(crate) fn has(&self, id: Id) -> bool {

@@ -9,6 +9,7 @@ use libc::{iovec, msghdr, sockaddr, socklen_t};
 use shm::session::Routed;
 
 use super::control;
+use crate::call::Call;
 use crate::process::{self, Held, Shared};
 use crate::sleeping::{again, wait_ready};
 use crate::state::{State, is_the_kernels};
@@ -269,16 +270,21 @@ fn way(
 
 fn leave(
     shared: &'static Shared,
-    mut state: Held<'static>,
+    state: Held<'static>,
     fd: c_int,
     (pieces, outgoing): (&[IoSlice<'_>], Outgoing),
     flags: c_int,
 ) -> Result<usize, Errno> {
+    let call = Call::new(shared);
+    // Let go before the call ends.
+    let mut state = state;
     let waits = !state.is_nonblocking(fd) && flags & libc::MSG_DONTWAIT == 0;
     let alarm = state.timeouts(fd).1;
     let id = state.id_of(fd);
     loop {
-        match state.sessions.send(id, pieces, outgoing) {
+        let (after, sent) = call.ask(state, fd, |sessions| sessions.send(id, pieces, outgoing));
+        state = after;
+        match sent {
             Err(Errno::AGAIN) if waits => {}
             sent => {
                 state.turn();

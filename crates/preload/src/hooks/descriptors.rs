@@ -4,6 +4,7 @@ use std::ffi::{c_int, c_long, c_ulong, c_void};
 
 use host::{Errno, Lingering};
 
+use crate::call::Call;
 use crate::clock::Alarm;
 use crate::kinds::{self, Kind};
 use crate::process::{self, Held, Shared};
@@ -254,6 +255,7 @@ pub unsafe extern "C" fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_voi
         errno::set(Errno::FAULT);
         return -1;
     }
+    let call = Call::new(shared);
     let mut state = shared.lock();
     if request == libc::FIONBIO as c_ulong {
         // SAFETY: a word, as the application says.
@@ -311,9 +313,11 @@ pub unsafe extern "C" fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_voi
             state.sessions.pending(id)
         }
         request if request == libc::TIOCOUTQ as c_ulong => {
-            state.sessions.unsent(id).map(|(queued, _)| queued)
+            call.ask(state, fd, |sessions| sessions.unsent(id)).1.map(|(queued, _)| queued)
         }
-        SIOCOUTQNSD => state.sessions.unsent(id).map(|(_, unsent)| unsent),
+        SIOCOUTQNSD => {
+            call.ask(state, fd, |sessions| sessions.unsent(id)).1.map(|(_, unsent)| unsent)
+        }
         SIOCATMARK => {
             state.run();
             state.sessions.is_at_mark(id).map(usize::from)

@@ -7,6 +7,7 @@ use std::slice;
 use host::{Errno, Mask};
 use libc::socklen_t;
 
+use crate::call::Call;
 use crate::kinds::{self, Kind};
 use crate::process::Shared;
 use crate::state::{decides, word};
@@ -64,19 +65,26 @@ pub unsafe extern "C" fn setsockopt(
         // SAFETY: so many bytes, as the application says.
         unsafe { slice::from_raw_parts(value.cast::<u8>(), length.min(LONGEST) as usize) }
     };
+    let call = Call::new(shared);
     let mut state = shared.lock();
     let id = state.id_of(fd);
-    if value.is_empty() && length > 0 {
+    if value.is_empty() && length > 0 && kind == Kind::Session {
         // Those that copy nothing, because they are none of this socket's, say so first.
-        let mut six =
-            || state.sessions.option(id, libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, 4).is_ok();
-        let copies = matches!(level, libc::SOL_SOCKET | libc::IPPROTO_TCP | libc::IPPROTO_IP);
-        if kind == Kind::Session && (copies || level == libc::IPPROTO_IPV6 && six()) {
+        let mut copies = matches!(level, libc::SOL_SOCKET | libc::IPPROTO_TCP | libc::IPPROTO_IP);
+        if level == libc::IPPROTO_IPV6 {
+            let (after, six) = call.ask(state, fd, |sessions| {
+                sessions.option(id, libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, 4)
+            });
+            state = after;
+            copies = six.is_ok();
+        }
+        if copies {
             errno::set(Errno::FAULT);
             return -1;
         }
     }
-    let done = state.sessions.set_option(id, level, name, value);
+    let (mut state, done) =
+        call.ask(state, fd, |sessions| sessions.set_option(id, level, name, value));
     state.settle();
     match kind {
         // The kernel has said yes.
@@ -169,11 +177,13 @@ pub unsafe extern "C" fn getsockopt(
         errno::set(Errno::INVAL);
         return -1;
     };
+    let call = Call::new(shared);
     let mut state = shared.lock();
     let id = state.id_of(fd);
     // An error may have come.
     state.run();
-    let got = state.sessions.option(id, level, name, room);
+    let (state, got) = call.ask(state, fd, |sessions| sessions.option(id, level, name, room));
+    drop(state);
     errno::int(got.map(|got| {
         let bytes: &[u8] = &got;
         let count = bytes.len().min(room);

@@ -45,7 +45,8 @@ pub(super) fn receive(
         {
             return Ok(has);
         }
-        let got = state.sessions.recv(id, targets, incoming);
+        let (after, got) = call.ask(state, fd, |sessions| sessions.recv(id, targets, incoming));
+        state = after;
         match got {
             Ok(got) => {
                 let bytes = has.bytes + got.bytes;

@@ -56,7 +56,9 @@ fn try_send(
         if sent > 0 && state.sessions.mask(id).has(Mask::ERR) {
             return Ok(sent);
         }
-        match state.sessions.send(id, data, outgoing) {
+        let (after, done) = call.ask(state, fd, |sessions| sessions.send(id, data, outgoing));
+        state = after;
+        match done {
             Ok(count) => {
                 sent += count;
                 state.turn_or_run();
@@ -78,7 +80,10 @@ fn try_send(
                 state = after;
                 if waited != Ok(true) && !state.sessions.mask(id).has(Mask::ERR) {
                     // Linux: room too small to be worth waking for is used at the end.
-                    let last = state.sessions.send(id, data, outgoing).unwrap_or(0);
+                    let (after, last) =
+                        call.ask(state, fd, |sessions| sessions.send(id, data, outgoing));
+                    state = after;
+                    let last = last.unwrap_or(0);
                     state.turn();
                     sent += last;
                     IoSlice::advance_slices(&mut data, last);

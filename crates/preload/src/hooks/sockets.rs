@@ -7,6 +7,7 @@ use host::{Errno, How, Id};
 use libc::{sockaddr, socklen_t};
 
 use super::datagrams;
+use crate::call::Call;
 use crate::kinds::{self, Kind};
 use crate::process::{self, Shared};
 use crate::sockets::Sockets;
@@ -194,9 +195,10 @@ pub unsafe extern "C" fn shutdown(fd: c_int, how: c_int) -> c_int {
             return -1;
         }
     };
-    let mut state = shared.lock();
+    let call = Call::new(shared);
+    let state = shared.lock();
     let id = state.id_of(fd);
-    let done = state.sessions.shutdown(id, how);
+    let (mut state, done) = call.ask(state, fd, |sessions| sessions.shutdown(id, how));
     state.turn();
     let both = kind == Kind::Datagrams && state.peer_world(fd) != Some(World::Millrace);
     if kind == Kind::Listener || both {
@@ -260,11 +262,14 @@ unsafe fn say(
         // SAFETY: the caller's promise.
         _ => return unsafe { kernels(fd, target, length) },
     };
+    let call = Call::new(shared);
     let mut state = shared.lock();
     // Its peer may have gone.
     state.run();
     let id = state.id_of(fd);
-    errno::int(ours(&mut state.sessions, id).and_then(|name| {
+    let (state, name) = call.ask(state, fd, |sessions| ours(sessions, id));
+    drop(state);
+    errno::int(name.and_then(|name| {
         if target.is_null() {
             return Err(Errno::FAULT);
         }

@@ -2,6 +2,7 @@
 //! place. Datagrams go back and forth, which nobody sends again: a wake-up that is lost is lost for good.
 
 mod daemon;
+mod mute;
 mod sleeper;
 
 use std::process::{Child, Command};

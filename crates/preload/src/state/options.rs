@@ -81,23 +81,31 @@ pub(super) type Untouched = [Option<(u64, Template)>; 2];
 impl State {
     /// Opens a session at `fd` with what was set of the socket of the kernel's.
     pub(crate) fn open_like_kernels(&mut self, fd: c_int) -> Result<(), Errno> {
+        if let Some(template) = self.known_template(fd) {
+            return self.sessions.open_like(id(fd), &template);
+        }
         self.claim_number(fd)?;
         let Some(six) = kinds::untouched(fd) else {
             let six = word(fd, libc::SOL_SOCKET, libc::SO_DOMAIN) == Some(libc::AF_INET6);
             return self.open_with_options_of(fd, six);
         };
-        // To ask the kernel for each of them takes longer than the connection does.
-        let (now, at) = (clock::now(), usize::from(six));
-        let known = self.untouched.get(at).and_then(Option::as_ref);
-        if let Some((_, template)) = known.filter(|(since, _)| now < since + FRESH) {
-            return self.sessions.open_like(id(fd), template);
-        }
+        let now = clock::now();
         self.open_with_options_of(fd, six)?;
         let template = self.sessions.template(id(fd)).ok();
-        if let Some(place) = self.untouched.get_mut(at) {
+        if let Some(place) = self.untouched.get_mut(usize::from(six)) {
             *place = template.map(|template| (now, template));
         }
         Ok(())
+    }
+
+    /// What a session at `fd` is opened like, if nothing was set of the socket of the kernel's, and that is known: to ask the kernel
+    /// for each option takes longer than the connection does.
+    pub(crate) fn known_template(&mut self, fd: c_int) -> Option<Template> {
+        self.claim_number(fd).ok()?;
+        let at = usize::from(kinds::untouched(fd)?);
+        let known = self.untouched.get(at).and_then(Option::as_ref);
+        let now = clock::now();
+        known.filter(|(since, _)| now < since + FRESH).map(|(_, template)| template.clone())
     }
 
     fn open_with_options_of(&mut self, fd: c_int, six: bool) -> Result<(), Errno> {

@@ -37,20 +37,32 @@ impl State {
         }
     }
 
-    /// A connection that waits at a listener, as a session of its own.
-    pub(crate) fn accept(
-        &mut self,
-        listener: c_int,
-        flags: c_int,
-    ) -> Result<(c_int, SocketAddr), Errno> {
-        let from = self.id_of(listener);
+    /// A descriptor for a connection that waits at a listener. The application cannot put another file there.
+    ///
+    /// # Errors
+    /// [`Errno::AGAIN`]: none waits.
+    pub(crate) fn begin_accept(&mut self, listener: c_int) -> Result<c_int, Errno> {
         if !self.is_ready(listener, Mask::IN)
             && (self.run() == 0 || !self.is_ready(listener, Mask::IN))
         {
             return Err(Errno::AGAIN);
         }
         let fd = self.placeholder()?;
-        match self.sessions.accept(from, id(fd)) {
+        kinds::set(fd, Kind::Internal);
+        Ok(fd)
+    }
+
+    /// The session that was accepted to a descriptor begins there.
+    ///
+    /// # Errors
+    /// Why none was.
+    pub(crate) fn end_accept(
+        &mut self,
+        fd: c_int,
+        flags: c_int,
+        accepted: Result<(SocketAddr, SocketAddr), Errno>,
+    ) -> Result<(c_int, SocketAddr), Errno> {
+        match accepted {
             Ok((_, remote)) => {
                 let place = Place {
                     flags: flags & libc::SOCK_NONBLOCK,

@@ -8,11 +8,13 @@ use host::{Errno, Mask};
 use libc::{sockaddr, socklen_t};
 
 use super::is_listening;
+use crate::address::{self, id};
+use crate::call::Call;
 use crate::kinds::{self, Kind};
-use crate::process::{self, Shared};
+use crate::process::{self, Held, Shared};
 use crate::signals;
 use crate::sleeping::wait_for;
-use crate::{address, errno, real};
+use crate::{errno, real};
 
 /// How long who came too late for a connection looks away.
 const BREATH: Duration = Duration::from_micros(100);
@@ -96,6 +98,7 @@ type Name = (*mut sockaddr, *mut socklen_t);
 unsafe fn take(shared: &Shared, listener: c_int, name: Name, flags: c_int) -> Result<Taken, Errno> {
     // SAFETY: the caller's promise.
     let by_kernel = || Taken::Kernels(unsafe { real::accept4(listener, name.0, name.1, flags) });
+    let call = Call::new(shared);
     let mut state = shared.lock();
     if state.adopt(listener).is_err() {
         drop(state);
@@ -114,7 +117,9 @@ unsafe fn take(shared: &Shared, listener: c_int, name: Name, flags: c_int) -> Re
     let nonblocking = state.is_nonblocking(listener);
     let alarm = state.timeouts(listener).0;
     loop {
-        match state.accept(listener, flags) {
+        let (after, accepted) = by_stack(&call, state, listener, flags);
+        state = after;
+        match accepted {
             Ok((new, remote)) => return Ok(Taken::Session(new, remote)),
             Err(Errno::AGAIN) => {}
             Err(error) => return Err(error),
@@ -151,6 +156,25 @@ unsafe fn take(shared: &Shared, listener: c_int, name: Name, flags: c_int) -> Re
             return Err(Errno::AGAIN);
         }
     }
+}
+
+/// A connection that waits at the stack's side of a listener, as a session of its own.
+fn by_stack<'a>(
+    call: &Call<'a>,
+    mut state: Held<'a>,
+    listener: c_int,
+    flags: c_int,
+) -> (Held<'a>, Result<(c_int, SocketAddr), Errno>) {
+    let new = match state.begin_accept(listener) {
+        Ok(new) => new,
+        Err(error) => return (state, Err(error)),
+    };
+    let at = state.id_of(listener);
+    let (mut state, accepted) = call.ask(state, listener, |sessions| sessions.accept(at, id(new)));
+    // Who waits at a listener does not keep its number.
+    call.moved(&mut state);
+    let taken = state.end_accept(new, flags, accepted);
+    (state, taken)
 }
 
 /// Accepts a connection that the kernel has, without waiting for one. `None`: there is none, or another thread or process takes

@@ -8,12 +8,14 @@ use libc::{sockaddr, socklen_t};
 use shm::session::Routed;
 
 use super::super::datagrams;
+use crate::address::{self, id};
+use crate::call::Call;
 use crate::clock;
 use crate::kinds::{self, Kind};
 use crate::process::{self, Held, Shared};
 use crate::sleeping::wait_ready;
-use crate::state::{Place, State, closes_on_exec, status_flags};
-use crate::{address, errno, real, signals};
+use crate::state::{Place, closes_on_exec, status_flags};
+use crate::{errno, real, signals};
 
 /// `connect(2)`
 #[unsafe(no_mangle)]
@@ -43,9 +45,11 @@ pub unsafe extern "C" fn connect(fd: c_int, to: *const sockaddr, length: socklen
         Ok(Some(remote)) => remote,
         Ok(None) if kind == Kind::Session => {
             let result = process::current().map_or(Err(Errno::BADF), |shared| {
-                let mut state = shared.lock();
+                let call = Call::new(shared);
+                let state = shared.lock();
                 let id = state.id_of(fd);
-                state.sessions.disconnect(id)?;
+                let (mut state, done) = call.ask(state, fd, |sessions| sessions.disconnect(id));
+                done?;
                 state.turn();
                 Ok(0)
             });
@@ -64,6 +68,7 @@ pub unsafe extern "C" fn connect(fd: c_int, to: *const sockaddr, length: socklen
         // SAFETY: the caller's promise.
         return unsafe { real::connect(fd, to, length) };
     };
+    let call = Call::new(shared);
     let mut state = shared.lock();
     let source = match state.route(SocketAddr::new(remote.ip().to_canonical(), remote.port())) {
         Routed::Millrace { source, .. } if kind == Kind::Session || state.can_leave_from(fd) => {
@@ -81,16 +86,18 @@ pub unsafe extern "C" fn connect(fd: c_int, to: *const sockaddr, length: socklen
         }
     };
     if kind == Kind::Fresh {
-        if let Err(error) = take_over(&mut state, fd) {
+        let (after, taken) = take_over(&call, state, fd);
+        state = after;
+        if let Err(error) = taken {
             errno::set(error);
             return -1;
         }
     }
-    let begun = begin(&mut state, fd, source, remote);
+    let (mut state, begun) = begin(&call, state, fd, (source, remote));
     state.turn();
     let result = match begun {
         Err(Errno::INPROGRESS) if !state.is_nonblocking(fd) => {
-            established(shared, state, fd, (source, remote))
+            established(shared, &call, state, fd, (source, remote))
         }
         other => other,
     };
@@ -140,31 +147,46 @@ unsafe fn takes_stack(fd: c_int, to: *const sockaddr, length: socklen_t) -> bool
 }
 
 /// Makes a session of a socket of the kernel's, with all that was set of it.
-fn take_over(state: &mut State, fd: c_int) -> Result<(), Errno> {
-    if let Err(error) = state.open_like_kernels(fd).and_then(|()| state.keep_name(fd)) {
+fn take_over<'a>(call: &Call<'a>, mut state: Held<'a>, fd: c_int) -> (Held<'a>, Result<(), Errno>) {
+    let (mut state, opened) = match state.known_template(fd) {
+        Some(template) => call.ask(state, fd, |sessions| sessions.open_like(id(fd), &template)),
+        None => {
+            let opened = state.open_like_kernels(fd);
+            (state, opened)
+        }
+    };
+    if let Err(error) = opened.and_then(|()| state.keep_name(fd)) {
         state.close_unborn(fd);
-        return Err(error);
+        return (state, Err(error));
     }
     let close_on_exec = closes_on_exec(fd);
     let place = Place { flags: status_flags(fd), close_on_exec, ..Place::default() };
     state.occupy(fd, place);
     state.take_over_watches(fd);
-    Ok(())
+    (state, Ok(()))
 }
 
-fn begin(state: &mut State, fd: c_int, source: IpAddr, remote: SocketAddr) -> Result<(), Errno> {
+fn begin<'a>(
+    call: &Call<'a>,
+    mut state: Held<'a>,
+    fd: c_int,
+    (source, remote): (IpAddr, SocketAddr),
+) -> (Held<'a>, Result<(), Errno>) {
     let id = state.id_of(fd);
     loop {
-        match state.sessions.connect(id, clock::now(), source, remote) {
+        let (after, begun) =
+            call.ask(state, fd, |sessions| sessions.connect(id, clock::now(), source, remote));
+        state = after;
+        match begun {
             // The ports that it has are used up towards there.
             Err(Errno::ADDRNOTAVAIL) if state.lease() => {}
             Err(Errno::INPROGRESS) => {
                 if let Some(path) = state.path_to(remote) {
                     state.sessions.take_path(id, path);
                 }
-                return Err(Errno::INPROGRESS);
+                return (state, Err(Errno::INPROGRESS));
             }
-            other => return other,
+            other => return (state, other),
         }
     }
 }
@@ -172,9 +194,10 @@ fn begin(state: &mut State, fd: c_int, source: IpAddr, remote: SocketAddr) -> Re
 /// Waits until a connection is established, or has failed.
 fn established<'a>(
     shared: &'a Shared,
+    call: &Call<'a>,
     mut state: Held<'a>,
     fd: c_int,
-    (source, remote): (IpAddr, SocketAddr),
+    ends: (IpAddr, SocketAddr),
 ) -> Result<(), Errno> {
     let alarm = state.timeouts(fd).1;
     loop {
@@ -187,7 +210,7 @@ fn established<'a>(
             // Its time-out is over: it goes on by itself.
             Ok(false) => return Err(Errno::INPROGRESS),
             // How it ended.
-            Ok(true) => return begin(&mut state, fd, source, remote),
+            Ok(true) => return begin(call, state, fd, ends).1,
         }
     }
 }

@@ -13,8 +13,8 @@ use rustix::net::{
 use shm::attach::{Channel, ChannelPlace, RingPlace};
 use shm::bell::{Caller, Drain, RINGS, Watch, inward, outward};
 use shm::session::{
-    ClaimsPlace, ConnectionsPlace, GOOD_CHECKSUM, PROTOCOL, Reply, Request, StackOpened, VERSION,
-    Welcome,
+    ClaimsPlace, ConnectionsPlace, GOOD_CHECKSUM, PROTOCOL, Placement, Reply, Request, StackOpened,
+    VERSION, Welcome,
 };
 use shm::{Consumer, Meta, Producer, Segment};
 
@@ -45,14 +45,19 @@ impl Daemon {
         Self(listener)
     }
 
-    pub(super) fn serve(self) -> Worker {
+    /// The process comes, and hears where its stack is to run.
+    pub(super) fn meet(self, placement: Placement) -> Channel {
         let session = Channel::of(accept_with(&self.0, SocketFlags::CLOEXEC).unwrap());
-        let hear = || session.receive::<Request>().unwrap().message;
-        let Request::Hello(_) = hear() else { panic!() };
-        let (protocol, daemon) = (PROTOCOL, VERSION.into());
-        let (addresses, placement) = (Vec::new(), Default::default());
+        let Request::Hello(_) = session.receive::<Request>().unwrap().message else { panic!() };
+        let (protocol, daemon, addresses) = (PROTOCOL, VERSION.into(), Vec::new());
         let welcome = Welcome { protocol, daemon, client: 1, addresses, placement };
         session.send(&Reply::Welcome(welcome), &[]).unwrap();
+        session
+    }
+
+    pub(super) fn serve(self) -> Worker {
+        let session = self.meet(Placement::Inline);
+        let hear = || session.receive::<Request>().unwrap().message;
         let Request::OpenStack(asked) = hear() else { panic!() };
         let place = |offset| RingPlace { offset, slots: asked.slots, capacity: asked.capacity };
         let layout = place(0).layout().unwrap();

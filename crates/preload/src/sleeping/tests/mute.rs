@@ -1,0 +1,174 @@
+//! A stack worker that does not answer for a while: the thread that asks waits for it, and no other does.
+
+use std::ffi::c_int;
+use std::io::{IoSlice, IoSliceMut};
+use std::os::fd::AsFd;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use std::{fs, thread};
+
+use host::{Domain, Errno, Incoming, Kind as SocketKind, Outgoing, Plan, Served, Sessions};
+use shm::attach::Channel;
+use shm::session::{OpenShared, Placement, Reply, Request, SharedOpened};
+use shm::{Doorbell, Segment};
+use transport::{Config, PacketList};
+
+use super::daemon::Daemon;
+use super::{Other, PATIENCE};
+use crate::address::id;
+use crate::hooks::options;
+use crate::process::{self, Shared};
+use crate::state::Place;
+
+const FOLDER: &str = "MILLRACE_TEST_FOLDER";
+
+/// What both processes have come to, as files.
+struct Steps(PathBuf);
+
+impl Steps {
+    fn come_to(&self, step: &str) {
+        fs::write(self.0.join(step), "").unwrap();
+    }
+
+    fn have_come_to(&self, step: &str) -> bool {
+        self.0.join(step).exists()
+    }
+
+    fn wait_for(&self, step: &str) {
+        let end = Instant::now() + Duration::from_secs(PATIENCE);
+        while !self.have_come_to(step) {
+            assert!(Instant::now() < end, "nobody comes to '{step}'");
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+#[test]
+fn while_a_worker_does_not_answer_other_threads_send_and_receive() {
+    let folder = std::env::temp_dir().join(format!("millrace-mute-{}", std::process::id()));
+    fs::create_dir(&folder).unwrap();
+    let socket = folder.join("daemon");
+    let daemon = Daemon::listen(&socket);
+    let mut asker = Command::new(std::env::current_exe().unwrap());
+    asker.args(["--exact", "sleeping::tests::mute::asker", "--ignored", "--nocapture"]);
+    asker.env("MILLRACE_SESSIONS", &socket).env("MILLRACE_PLACEMENT", "shared");
+    let mut asker = Other(asker.env(FOLDER, &folder).spawn().unwrap());
+    Worker::open(daemon.meet(Placement::Shared)).work(&Steps(folder.clone()));
+    assert!(asker.0.wait().unwrap().success());
+    fs::remove_dir_all(&folder).unwrap();
+}
+
+/// The other process.
+#[test]
+#[ignore = "started by the test above"]
+fn asker() {
+    // Nothing to do for who runs all ignored tests.
+    let Ok(folder) = std::env::var(FOLDER) else { return };
+    let steps = Steps(folder.into());
+    let shared = process::attached().expect("the daemon's place is taken");
+    let fd = open(shared);
+    steps.come_to("ready");
+    steps.wait_for("mute");
+    let asks = thread::spawn(move || kind_of(fd));
+    steps.wait_for("asked");
+    for number in 0..100 {
+        send_and_receive(shared, fd, number);
+    }
+    steps.come_to("sent");
+    assert_eq!(asks.join().unwrap(), Ok(libc::SOCK_DGRAM));
+}
+
+/// A UDP socket on the worker's stack.
+fn open(shared: &Shared) -> c_int {
+    let mut state = shared.lock();
+    let fd = state.placeholder().unwrap();
+    state.sessions.open(id(fd), Domain::V4, SocketKind::Datagram).unwrap();
+    let local = "192.0.2.1:1000".parse().unwrap();
+    state.sessions.bind(id(fd), local).unwrap();
+    // Nobody is asked for it again.
+    assert_eq!(state.sessions.name(id(fd)), Ok(local));
+    state.occupy(fd, Place { flags: libc::O_NONBLOCK, ..Place::default() });
+    fd
+}
+
+/// `SO_TYPE`, about which the worker is asked.
+fn kind_of(fd: c_int) -> Result<c_int, Errno> {
+    let (mut value, mut length): (c_int, _) = (0, size_of::<c_int>() as libc::socklen_t);
+    let (level, name) = (libc::SOL_SOCKET, libc::SO_TYPE);
+    let target = (&raw mut value).cast();
+    // SAFETY: a word, and its length.
+    let done = unsafe { options::getsockopt(fd, level, name, target, &raw mut length) };
+    if done == 0 { Ok(value) } else { Err(crate::errno::get()) }
+}
+
+fn send_and_receive(shared: &Shared, fd: c_int, number: u8) {
+    let mut state = shared.lock();
+    let to = Some("192.0.2.9:9".parse().unwrap());
+    let source = Some([192, 0, 2, 1].into());
+    let outgoing = Outgoing { to, source, ..Outgoing::default() };
+    let sent = state.sessions.send(id(fd), &[IoSlice::new(&[number])], outgoing);
+    assert_eq!(sent, Ok(1));
+    let mut byte = [0];
+    let targets = &mut [IoSliceMut::new(&mut byte)];
+    let received = state.sessions.recv(id(fd), targets, Incoming::default());
+    assert_eq!(received.err(), Some(Errno::AGAIN));
+    state.run();
+}
+
+/// What a stack worker of the daemon has of a process.
+struct Worker {
+    served: Served,
+    answers: Doorbell,
+    events: Doorbell,
+    _commands: Doorbell,
+    session: Channel,
+}
+
+impl Worker {
+    fn open(session: Channel) -> Self {
+        let hear = || session.receive::<Request>().unwrap().message;
+        let Request::OpenShared(OpenShared { sessions, chunks }) = hear() else { panic!() };
+        let plan = Plan::new(sessions, chunks).unwrap();
+        let segment = Arc::new(Segment::create("millrace-test", plan.bytes()).unwrap());
+        let bell = || Doorbell::pair().unwrap();
+        let [(answers, theirs), (events, other), (_commands, third)] = [bell(), bell(), bell()];
+        let files = [segment.as_fd(), theirs.as_fd(), other.as_fd(), third.as_fd()];
+        let opened = SharedOpened { stack: 1, sessions, chunks };
+        session.send(&Reply::SharedOpened(opened), &files).unwrap();
+        let Request::StartStack(1) = hear() else { panic!() };
+        session.send(&Reply::StackStarted(1), &[]).unwrap();
+        let sessions = Sessions::new(Config::default()).unwrap();
+        let served = Served::new(plan.worker(&segment).unwrap(), sessions);
+        Self { served, answers, events, _commands, session }
+    }
+
+    /// Does what it is asked until the process ends, but nothing from the moment at which that is ready until it has sent.
+    fn work(mut self, steps: &Steps) {
+        let (begin, mut sink) = (Instant::now(), PacketList::default());
+        while !self.session.is_closed() {
+            assert!(begin.elapsed() < Duration::from_secs(PATIENCE), "the process does not end");
+            thread::sleep(Duration::from_millis(1));
+            if steps.have_come_to("ready") && !steps.have_come_to("sent") {
+                steps.come_to("mute");
+                if self.served.has_commands() {
+                    steps.come_to("asked");
+                }
+                continue;
+            }
+            let now = begin.elapsed().as_nanos() as u64;
+            self.served.serve(now);
+            self.served.turn(now, &mut sink);
+            let Self { served, answers, events, .. } = &mut self;
+            served.ring(
+                |sleeps| {
+                    answers.ring(sleeps);
+                },
+                |sleeps| {
+                    events.ring(sleeps);
+                },
+            );
+        }
+    }
+}
