@@ -66,9 +66,20 @@ impl Sockets {
         either!(self, open(id, domain, kind))
     }
 
-    /// What is set of a fresh stream.
-    pub(crate) fn template(&mut self, id: Id) -> Result<Template, Errno> {
-        either!(self, template(id))
+    /// Opens a stream with those options that can be set here. Gives what others may be opened like.
+    pub(crate) fn open_with(
+        &mut self,
+        id: Id,
+        domain: Domain,
+        options: &[Setting],
+    ) -> Result<Template, Errno> {
+        let sessions = match self {
+            Self::Inline(sessions) => sessions,
+            Self::Shared(remote) => return remote.open_with(id, domain, options),
+        };
+        sessions.open(id, domain, Kind::Stream)?;
+        set_inline(sessions, id, options);
+        sessions.template(id)
     }
 
     pub(crate) fn open_like(&mut self, id: Id, template: &Template) -> Result<(), Errno> {
@@ -180,11 +191,7 @@ impl Sockets {
     /// Sets those that can be set here.
     pub(crate) fn set_options(&mut self, id: Id, options: &[Setting]) {
         match self {
-            Self::Inline(sessions) => {
-                for Setting { level, name, value } in options {
-                    let _ = sessions.set_option(id, *level, *name, value);
-                }
-            }
+            Self::Inline(sessions) => set_inline(sessions, id, options),
             Self::Shared(remote) => {
                 let _ = remote.set_options(id, options);
             }
@@ -359,6 +366,12 @@ impl Sockets {
             Self::Inline(sessions) => sessions.import_unheld(now, age, bytes).map(drop),
             Self::Shared(remote) => remote.import_unheld(age, bytes).map_err(|_| ImportError::Full),
         }
+    }
+}
+
+fn set_inline(sessions: &mut Sessions, id: Id, options: &[Setting]) {
+    for Setting { level, name, value } in options {
+        let _ = sessions.set_option(id, *level, *name, value);
     }
 }
 

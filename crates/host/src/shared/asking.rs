@@ -14,8 +14,9 @@ use transport::moving::{Carried, Reader};
 const LOOKS: usize = 2000;
 /// Sleeps without an answer until the worker is given up; how long each takes is [`Wire::wait`]'s to say.
 pub(super) const SLEEPS: usize = 50;
-/// Questions whose answers need not be taken at once: with a long answer beside them they fit the ring, however many threads ask.
-const MOST: usize = 128;
+/// Questions whose answers need not be taken at once: of up to three slots each, with a long one beside them, they fit the ring,
+/// however many threads ask.
+const MOST: usize = 64;
 
 /// How a process wakes its worker, and waits for it.
 pub trait Wire: fmt::Debug + Send + Sync {

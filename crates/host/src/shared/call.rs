@@ -5,6 +5,7 @@ use transport::{Ends, carried_as};
 
 use crate::errno::Errno;
 use crate::message::Outgoing;
+use crate::options::Setting;
 use crate::session::{How, Id, Kind};
 
 /// What a command asks for. The session's number follows, of a question its own number, then what the call takes.
@@ -50,7 +51,7 @@ pub(super) enum Verb {
     Get,
     ImportUnheld,
     SetOptions,
-    Template,
+    OpenWith,
     OpenLike,
     /// What the error queue has.
     Report,
@@ -88,7 +89,7 @@ carried_as!(Verb {
     Self::Get => 28 => Self::Get,
     Self::ImportUnheld => 29 => Self::ImportUnheld,
     Self::SetOptions => 30 => Self::SetOptions,
-    Self::Template => 31 => Self::Template,
+    Self::OpenWith => 31 => Self::OpenWith,
     Self::OpenLike => 32 => Self::OpenLike,
     Self::Switch => 33 => Self::Switch,
     Self::FirstLink => 34 => Self::FirstLink,
@@ -153,6 +154,14 @@ pub(super) fn bare(result: Result<(), Errno>) -> Vec<u8> {
 /// Nothing can be read where something should be: it comes from somebody who speaks otherwise.
 pub(super) fn malformed<E>(_: E) -> Errno {
     Errno::INVAL
+}
+
+/// Options, one behind the other.
+pub(super) fn put_options(options: &[Setting], to: &mut Writer) {
+    for Setting { level, name, value } in options {
+        (*level, *name).put(to);
+        to.block(value);
+    }
 }
 
 /// How something is sent, and where to.

@@ -7,7 +7,7 @@ use transport::Ends;
 use transport::moving::{Carried, Reader, Writer};
 
 use super::PIECE;
-use super::call::{Verb, command, malformed, put_ends, put_outgoing, take_ends};
+use super::call::{Verb, command, malformed, put_ends, put_options, put_outgoing, take_ends};
 use super::own::{Datagrams, Kept};
 use super::remote::Remote;
 use crate::close::Lingering;
@@ -43,10 +43,21 @@ impl Remote {
         let _ = self.push(&command(Verb::AvoidPaths, Id(0), |_| {}));
     }
 
-    /// What is set of a stream that is neither bound nor connected.
-    pub fn template(&mut self, id: Id) -> Result<Template, Errno> {
-        self.find(id)?;
-        self.call(Verb::Template, id, |_| {})
+    /// Opens a stream at a place that is free, with options; those that cannot be set are as they are. Gives what others may be
+    /// opened like.
+    pub fn open_with(
+        &mut self,
+        id: Id,
+        domain: Domain,
+        options: &[Setting],
+    ) -> Result<Template, Errno> {
+        let (kept, template): (Kept, Template) = self.call(Verb::OpenWith, id, |to| {
+            domain.put(to);
+            put_options(options, to);
+        })?;
+        self.begin(id);
+        self.own(id)?.kept = kept;
+        Ok(template)
     }
 
     /// Opens a stream at a place that is free, with the same options.
@@ -232,12 +243,7 @@ impl Remote {
     /// Sets options, one behind the other; those that cannot be set stay as they are.
     pub fn set_options(&mut self, id: Id, options: &[Setting]) -> Result<(), Errno> {
         self.own(id)?;
-        let kept = self.call(Verb::SetOptions, id, |to| {
-            for Setting { level, name, value } in options {
-                (*level, *name).put(to);
-                to.block(value);
-            }
-        })?;
+        let kept = self.call(Verb::SetOptions, id, |to| put_options(options, to))?;
         self.own(id)?.kept = kept;
         Ok(())
     }

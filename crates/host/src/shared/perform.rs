@@ -26,7 +26,7 @@ impl Served {
             Verb::Accept => self.accept(id, from),
             Verb::SetOption => self.set_option(id, from),
             Verb::SetOptions => self.set_options(id, from),
-            Verb::Template => plain(self.sessions.template(id)),
+            Verb::OpenWith => self.open_with(id, from).unwrap_or_else(|error| bare(Err(error))),
             Verb::OpenLike => self.open_like(id, from),
             Verb::Linger => {
                 let lingering = self.close(id);
@@ -179,6 +179,16 @@ impl Served {
         })
     }
 
+    /// Gives what the process goes by itself, and what others may be opened like.
+    fn open_with(&mut self, id: Id, from: &mut Reader<'_>) -> Result<Vec<u8>, Errno> {
+        let domain = Domain::take(from).map_err(malformed)?;
+        self.sessions.open(id, domain, Kind::Stream)?;
+        self.begin(id, false);
+        self.apply_options(id, from)?;
+        let template = self.sessions.template(id)?;
+        Ok(plain(Ok((self.kept(id), template))))
+    }
+
     fn open_like(&mut self, id: Id, from: &mut Reader<'_>) -> Vec<u8> {
         let template = Template::take(from).map_err(malformed);
         let opened = template.and_then(|template| {
@@ -218,13 +228,18 @@ impl Served {
     }
 
     fn set_options(&mut self, id: Id, from: &mut Reader<'_>) -> Vec<u8> {
+        let set = self.apply_options(id, from);
+        plain(set.map(|()| self.kept(id)))
+    }
+
+    fn apply_options(&mut self, id: Id, from: &mut Reader<'_>) -> Result<(), Errno> {
         while from.left() > 0 {
             let option = <(i32, i32)>::take(from).and_then(|name| Ok((name, from.block()?)));
-            let Ok(((at, name), value)) = option else { return bare(Err(Errno::INVAL)) };
+            let ((at, name), value) = option.map_err(malformed)?;
             // What is the default already, or can't be set here, is as it is.
             let _ = self.sessions.set_option(id, at, name, value);
         }
-        plain(Ok(self.kept(id)))
+        Ok(())
     }
 
     fn option(&mut self, id: Id, from: &mut Reader<'_>) -> Vec<u8> {

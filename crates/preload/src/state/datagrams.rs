@@ -12,7 +12,7 @@ use std::os::fd::AsRawFd;
 use host::{Domain, Errno, Kind as SocketKind};
 
 use super::alone::is_alone;
-use super::options::copy_options;
+use super::options::options_of;
 use super::{Place, State, status_flags, word};
 use crate::address::{self, bound, id};
 use crate::kinds::{self, Kind};
@@ -131,7 +131,7 @@ impl State {
         let versions = if six { INHERITED_V6 } else { &[] };
         let stamps = STAMPS.into_iter().filter(|(level, name)| word(fd, *level, *name) > Some(0));
         let options = INHERITED.iter().chain(versions).copied().chain(stamps);
-        copy_options(&mut self.sessions, fd, six, options);
+        self.sessions.set_options(id(fd), &options_of(fd, six, options));
         Ok(())
     }
 

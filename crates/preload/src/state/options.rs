@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 use std::mem::size_of;
 
-use host::{Domain, Errno, Kind as SocketKind, Setting, Template};
+use host::{Domain, Errno, Setting, Template};
 
 use super::State;
 use crate::address::id;
@@ -78,54 +78,76 @@ const FRESH: u64 = SECOND;
 /// What a socket of which nothing was set is like, and since when that is known (ns), over IPv4 and over IPv6.
 pub(super) type Untouched = [Option<(u64, Template)>; 2];
 
-impl State {
-    /// Opens a session at `fd` with what was set of the socket of the kernel's.
-    pub(crate) fn open_like_kernels(&mut self, fd: c_int) -> Result<(), Errno> {
-        if let Some(template) = self.known_template(fd) {
-            return self.sessions.open_like(id(fd), &template);
-        }
-        self.claim_number(fd)?;
-        let Some(six) = kinds::untouched(fd) else {
-            let six = word(fd, libc::SOL_SOCKET, libc::SO_DOMAIN) == Some(libc::AF_INET6);
-            return self.open_with_options_of(fd, six);
-        };
-        let now = clock::now();
-        self.open_with_options_of(fd, six)?;
-        let template = self.sessions.template(id(fd)).ok();
-        if let Some(place) = self.untouched.get_mut(usize::from(six)) {
-            *place = template.map(|template| (now, template));
-        }
-        Ok(())
-    }
+/// How a session is opened with what was set of a socket of the kernel's.
+pub(crate) enum Opening {
+    /// Nothing was, and it is known what that means: to ask the kernel for each option takes longer than the connection does.
+    Like(Template),
+    With {
+        six: bool,
+        options: Vec<Setting>,
+        /// When nothing was set of it: ns.
+        untouched: Option<u64>,
+    },
+}
 
-    /// What a session at `fd` is opened like, if nothing was set of the socket of the kernel's, and that is known: to ask the kernel
-    /// for each option takes longer than the connection does.
-    pub(crate) fn known_template(&mut self, fd: c_int) -> Option<Template> {
-        self.claim_number(fd).ok()?;
-        let at = usize::from(kinds::untouched(fd)?);
-        let known = self.untouched.get(at).and_then(Option::as_ref);
-        let now = clock::now();
-        known.filter(|(since, _)| now < since + FRESH).map(|(_, template)| template.clone())
-    }
-
-    fn open_with_options_of(&mut self, fd: c_int, six: bool) -> Result<(), Errno> {
-        let domain = if six { Domain::V6 } else { Domain::V4 };
-        self.sessions.open(id(fd), domain, SocketKind::Stream)?;
-        let segment = (libc::IPPROTO_TCP, libc::TCP_MAXSEG);
-        let limit = word(fd, segment.0, segment.1).filter(|bytes| *bytes != PLAIN_SEGMENT);
-        let options = INHERITED.iter().copied().chain(limit.map(|_| segment));
-        copy_options(&mut self.sessions, fd, six, options);
-        Ok(())
+impl Opening {
+    /// Opens it. Gives what others may be opened like, where that is new.
+    pub(crate) fn open(
+        &self,
+        sessions: &mut Sockets,
+        fd: c_int,
+    ) -> Result<Option<Template>, Errno> {
+        match self {
+            Self::Like(template) => sessions.open_like(id(fd), template).map(|()| None),
+            Self::With { six, options, .. } => {
+                let domain = if *six { Domain::V6 } else { Domain::V4 };
+                sessions.open_with(id(fd), domain, options).map(Some)
+            }
+        }
     }
 }
 
-/// Gives a session what was set of the socket of the kernel's at `fd`: of the network, and of `words`. `six`: it is an IPv6 socket.
-pub(super) fn copy_options(
-    sessions: &mut Sockets,
+impl State {
+    /// Opens a session at `fd` with what was set of the socket of the kernel's.
+    pub(crate) fn open_like_kernels(&mut self, fd: c_int) -> Result<(), Errno> {
+        let opening = self.opening(fd)?;
+        let template = opening.open(&mut self.sessions, fd)?;
+        self.opened(&opening, template);
+        Ok(())
+    }
+
+    /// How a session at `fd` is to be opened. The number is its own then.
+    pub(crate) fn opening(&mut self, fd: c_int) -> Result<Opening, Errno> {
+        self.claim_number(fd)?;
+        let (now, untouched) = (clock::now(), kinds::untouched(fd));
+        let known = untouched.and_then(|six| self.untouched.get(usize::from(six))?.as_ref());
+        if let Some((_, template)) = known.filter(|(since, _)| now < since + FRESH) {
+            return Ok(Opening::Like(template.clone()));
+        }
+        let is_six = || word(fd, libc::SOL_SOCKET, libc::SO_DOMAIN) == Some(libc::AF_INET6);
+        let six = untouched.unwrap_or_else(is_six);
+        let segment = (libc::IPPROTO_TCP, libc::TCP_MAXSEG);
+        let limit = word(fd, segment.0, segment.1).filter(|bytes| *bytes != PLAIN_SEGMENT);
+        let words = INHERITED.iter().copied().chain(limit.map(|_| segment));
+        let options = options_of(fd, six, words);
+        Ok(Opening::With { six, options, untouched: untouched.map(|_| now) })
+    }
+
+    /// A session was opened so: others of which nothing was set will be like it.
+    pub(crate) fn opened(&mut self, opening: &Opening, template: Option<Template>) {
+        let Opening::With { six, untouched: Some(since), .. } = opening else { return };
+        if let Some(place) = self.untouched.get_mut(usize::from(*six)) {
+            *place = template.map(|template| (*since, template));
+        }
+    }
+}
+
+/// What was set of the socket of the kernel's at `fd`: of the network, and of `words`. `six`: it is an IPv6 socket.
+pub(super) fn options_of(
     fd: c_int,
     six: bool,
     words: impl Iterator<Item = (c_int, c_int)>,
-) {
+) -> Vec<Setting> {
     let mut options = Vec::new();
     let mut set = |level, name, value: &[u8]| {
         options.push(Setting { level, name, value: value.to_vec() });
@@ -152,6 +174,5 @@ pub(super) fn copy_options(
         let value = value.get(..length as usize).unwrap_or_default();
         set(*level, *name, value);
     }
-    // What is the default already, or can't be set here, is as it is.
-    sessions.set_options(id(fd), &options);
+    options
 }

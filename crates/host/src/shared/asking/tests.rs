@@ -123,7 +123,7 @@ fn answers_of_all_that_ask_at_once_fit_the_ring() {
     assert!(crowd.iter().all(|question| question.has_room()));
     assert!(last.iter().all(|question| !question.has_room()));
     for question in crowd {
-        answer(&mut worker, question.number(), &[7; 300]);
+        answer(&mut worker, question.number(), &[7; 1500]);
     }
     answer(&mut worker, MOST as u64, &[8; crate::shared::PIECE]);
 }

@@ -1,6 +1,5 @@
 //! Options of sockets on a stack worker.
 
-use super::bed::LISTENER;
 use super::*;
 use crate::options::Setting;
 
@@ -13,9 +12,7 @@ fn options_come_in_one_record() {
     // TCP_NODELAY, none, SO_RCVTIMEO, SO_LINGER.
     let all = [(6, 1, on.clone()), (6, 9999, on.clone()), (1, 20, second), (1, 13, linger.clone())];
     let all = all.map(|(level, name, value)| Setting { level, name, value });
-    bed.remote.open(SERVER, Domain::V4, Kind::Stream).unwrap();
-    bed.remote.set_options(SERVER, &all).unwrap();
-    let template = bed.remote.template(SERVER).unwrap();
+    let template = bed.remote.open_with(SERVER, Domain::V4, &all).unwrap();
     bed.remote.open_like(CLIENT, &template).unwrap();
     for id in [SERVER, CLIENT] {
         assert_eq!(*bed.remote.option(id, 6, 1, 4).unwrap(), *on);
@@ -23,8 +20,11 @@ fn options_come_in_one_record() {
         assert_eq!(bed.remote.timeouts(id), Ok((Some(1_000_000_000), None)));
     }
     assert_eq!(bed.remote.open_like(CLIENT, &template), Err(Errno::EXIST));
-    bed.remote.listen(LISTENER, 1).unwrap_err();
-    assert!(bed.remote.template(LISTENER).is_err() && !bed.is_broken());
+    assert_eq!(bed.remote.open_with(CLIENT, Domain::V4, &all).err(), Some(Errno::EXIST));
+    let off = [Setting { level: 6, name: 1, value: vec![0; 4] }];
+    bed.remote.set_options(CLIENT, &off).unwrap();
+    assert_eq!(*bed.remote.option(CLIENT, 6, 1, 4).unwrap(), [0_u8; 4]);
+    assert!(!bed.is_broken());
 }
 
 #[test]

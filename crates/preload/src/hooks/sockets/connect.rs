@@ -8,14 +8,13 @@ use libc::{sockaddr, socklen_t};
 use shm::session::Routed;
 
 use super::super::datagrams;
-use crate::address::{self, id};
 use crate::call::Call;
 use crate::clock;
 use crate::kinds::{self, Kind};
 use crate::process::{self, Held, Shared};
 use crate::sleeping::wait_ready;
 use crate::state::{Place, closes_on_exec, status_flags};
-use crate::{errno, real, signals};
+use crate::{address, errno, real, signals};
 
 /// `connect(2)`
 #[unsafe(no_mangle)]
@@ -148,14 +147,16 @@ unsafe fn takes_stack(fd: c_int, to: *const sockaddr, length: socklen_t) -> bool
 
 /// Makes a session of a socket of the kernel's, with all that was set of it.
 fn take_over<'a>(call: &Call<'a>, mut state: Held<'a>, fd: c_int) -> (Held<'a>, Result<(), Errno>) {
-    let (mut state, opened) = match state.known_template(fd) {
-        Some(template) => call.ask(state, fd, |sessions| sessions.open_like(id(fd), &template)),
-        None => {
-            let opened = state.open_like_kernels(fd);
-            (state, opened)
-        }
+    let opening = match state.opening(fd) {
+        Ok(opening) => opening,
+        Err(error) => return (state, Err(error)),
     };
-    if let Err(error) = opened.and_then(|()| state.keep_name(fd)) {
+    let (mut state, opened) = call.ask(state, fd, |sessions| opening.open(sessions, fd));
+    let named = opened.and_then(|template| {
+        state.opened(&opening, template);
+        state.keep_name(fd)
+    });
+    if let Err(error) = named {
         state.close_unborn(fd);
         return (state, Err(error));
     }
