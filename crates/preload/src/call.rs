@@ -5,6 +5,7 @@ use std::ffi::c_int;
 
 use host::Errno;
 
+use crate::kinds::{self, Kind};
 use crate::process::{Held, Shared};
 use crate::sockets::Sockets;
 use crate::state::State;
@@ -39,7 +40,10 @@ impl<'a> Call<'a> {
         state.sessions.begin_call();
         let mut done = call(&mut state.sessions);
         while let Some(question) = state.sessions.end_call() {
-            self.wait(&mut state, fd);
+            // What is the kernel's as well does not outlive its descriptor.
+            if kinds::get(fd) == Kind::Session {
+                self.wait(&mut state, fd);
+            }
             let (after, answer) = state.lend(self.shared, || question.wait());
             state = after;
             state.sessions.resume_call(answer);
@@ -48,7 +52,7 @@ impl<'a> Call<'a> {
         (state, done)
     }
 
-    /// It is about that session no more.
+    /// It goes on with the session at another descriptor.
     pub(crate) fn moved(&self, state: &mut State) {
         if let Some(own) = self.own.take() {
             state.release(own);

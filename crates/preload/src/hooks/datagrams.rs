@@ -59,19 +59,23 @@ pub(super) unsafe fn receive(
     message: &mut msghdr,
     flags: c_int,
 ) -> Result<usize, Errno> {
-    let Some((shared, mut state)) = served(fd) else {
+    let Some((shared, state)) = served(fd) else {
         // SAFETY: the caller's promise.
         return unsafe { by_kernel(fd, message, flags) };
     };
+    let call = Call::new(shared);
+    // Let go before the call ends.
+    let mut state = state;
     let errors = flags & libc::MSG_ERRQUEUE != 0;
     let wanted = if errors { Mask::ERR } else { Mask::IN };
     let waits = !state.is_nonblocking(fd) && flags & libc::MSG_DONTWAIT == 0 && !errors;
     let alarm = state.timeouts(fd).0;
     loop {
         // SAFETY: the caller's promise.
-        match unsafe { take(&mut state, fd, message, flags) } {
-            Err(Errno::AGAIN) => {}
-            taken => return taken,
+        let (after, taken) = unsafe { take(&call, state, fd, message, flags) };
+        state = after;
+        if taken != Err(Errno::AGAIN) {
+            return taken;
         }
         // What has come may lie in the rings yet.
         if state.run() > 0 && state.is_ready(fd, wanted) {
@@ -96,13 +100,14 @@ pub(super) unsafe fn receive(
 ///
 /// # Safety
 /// As for `recvmsg`.
-unsafe fn take(
-    state: &mut State,
+unsafe fn take<'a>(
+    call: &Call<'a>,
+    mut state: Held<'a>,
     fd: c_int,
     message: &mut msghdr,
     flags: c_int,
-) -> Result<usize, Errno> {
-    let known = state.datagrams(fd).ok_or(Errno::BADF)?;
+) -> (Held<'a>, Result<usize, Errno>) {
+    let Some(known) = state.datagrams(fd) else { return (state, Err(Errno::BADF)) };
     known.turns = (known.turns + 1) % TURNS;
     let (peer, kernel_first) = (known.peer, known.turns == 0);
     let gently = flags | libc::MSG_DONTWAIT;
@@ -110,19 +115,19 @@ unsafe fn take(
         // SAFETY: the caller's promise.
         let taken = unsafe { at_once_by_kernel(fd, message, gently) };
         if taken != Err(Errno::AGAIN) || peer.is_some() {
-            note(state, fd, &taken, flags);
-            return taken;
+            note(&mut state, fd, &taken, flags);
+            return (state, taken);
         }
     }
     // SAFETY: the caller's promise.
-    let taken = unsafe { by_stack(state, fd, message, flags) };
+    let (mut state, taken) = unsafe { by_stack(call, state, fd, message, flags) };
     if taken != Err(Errno::AGAIN) || peer.is_some() {
-        return taken;
+        return (state, taken);
     }
     // SAFETY: the caller's promise.
     let taken = unsafe { at_once_by_kernel(fd, message, gently) };
-    note(state, fd, &taken, flags);
-    taken
+    note(&mut state, fd, &taken, flags);
+    (state, taken)
 }
 
 /// Remembers that the kernel has nothing any more; its error queue says nothing about that.
@@ -153,12 +158,13 @@ unsafe fn at_once_by_kernel(fd: c_int, message: &mut msghdr, flags: c_int) -> Re
 
 /// # Safety
 /// As for `recvmsg`.
-unsafe fn by_stack(
-    state: &mut State,
+unsafe fn by_stack<'a>(
+    call: &Call<'a>,
+    state: Held<'a>,
     fd: c_int,
     message: &mut msghdr,
     flags: c_int,
-) -> Result<usize, Errno> {
+) -> (Held<'a>, Result<usize, Errno>) {
     let incoming = Incoming {
         peek: flags & libc::MSG_PEEK != 0,
         urgent: flags & libc::MSG_OOB != 0,
@@ -167,18 +173,39 @@ unsafe fn by_stack(
     };
     let id = state.id_of(fd);
     // SAFETY: the caller's promise.
-    let pieces = unsafe { vectors::pieces(message.msg_iov, message.msg_iovlen, true)? };
-    let received = if let [piece] = pieces {
+    let pieces = match unsafe { vectors::pieces(message.msg_iov, message.msg_iovlen, true) } {
+        Ok(pieces) => pieces,
+        Err(error) => return (state, Err(error)),
+    };
+    let (mut state, received) = if let [piece] = pieces {
         // SAFETY: the caller's promise.
-        let target = unsafe { vectors::target(piece) };
-        state.sessions.recv(id, &mut [IoSliceMut::new(target)], incoming)?
+        let mut targets = [IoSliceMut::new(unsafe { vectors::target(piece) })];
+        call.ask(state, fd, |sessions| sessions.recv(id, &mut targets, incoming))
     } else {
         // SAFETY: the caller's promise.
         let targets = pieces.iter().map(|piece| IoSliceMut::new(unsafe { vectors::target(piece) }));
-        state.sessions.recv(id, &mut targets.collect::<Vec<_>>(), incoming)?
+        let mut targets = targets.collect::<Vec<_>>();
+        call.ask(state, fd, |sessions| sessions.recv(id, &mut targets, incoming))
     };
+    // SAFETY: the caller's promise.
+    let tell = |got| unsafe { tell(&mut state, fd, message, got, flags) };
+    let told = received.and_then(tell);
+    (state, told)
+}
+
+/// Writes what is told of a datagram. Gives its bytes.
+///
+/// # Safety
+/// As for `recvmsg`.
+unsafe fn tell(
+    state: &mut State,
+    fd: c_int,
+    message: &mut msghdr,
+    Received { bytes, shape }: Received,
+    flags: c_int,
+) -> Result<usize, Errno> {
+    let id = state.id_of(fd);
     let wanted = state.sessions.wanted(id)?;
-    let Received { bytes, shape } = received;
     let Some(shape) = shape else { return Ok(bytes) };
     if state.peer_world(fd).is_none() {
         state.came_from(shape.from, shape.to.ip());
@@ -366,23 +393,4 @@ pub(super) fn bound(fd: c_int) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::hooks::{data, descriptors, sockets};
-
-    #[test]
-    fn a_length_that_is_not_there_is_not_looked_at() {
-        let (mut byte, mut from) = (0_u8, [0_u8; 16]);
-        let (target, name) = ((&raw mut byte).cast(), from.as_mut_ptr().cast());
-        let nowhere = std::ptr::without_provenance_mut(4);
-        // SAFETY: room for a byte and for an address; a length that is not there is not looked at.
-        let (done, error) = unsafe {
-            let fd = sockets::socket(libc::AF_INET, libc::SOCK_DGRAM, 0);
-            let done = data::recvfrom(fd, target, 1, libc::MSG_DONTWAIT, name, nowhere);
-            let error = errno::get();
-            descriptors::close(fd);
-            (done, error)
-        };
-        assert_eq!((done, error), (-1, Errno::AGAIN));
-    }
-}
+mod tests;

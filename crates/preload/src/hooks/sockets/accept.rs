@@ -171,8 +171,6 @@ fn by_stack<'a>(
     };
     let at = state.id_of(listener);
     let (mut state, accepted) = call.ask(state, listener, |sessions| sessions.accept(at, id(new)));
-    // Who waits at a listener does not keep its number.
-    call.moved(&mut state);
     let taken = state.end_accept(new, flags, accepted);
     (state, taken)
 }
