@@ -14,8 +14,10 @@ use transport::moving::{Carried, Reader};
 const LOOKS: usize = 2000;
 /// Sleeps without an answer until the worker is given up; how long each takes is [`Wire::wait`]'s to say.
 pub(super) const SLEEPS: usize = 50;
-/// Questions whose answers need not be taken at once: of up to three slots each, with a long one beside them, they fit the ring,
-/// however many threads ask.
+/// Answers in a row for which nobody waits, until the worker is given up: more than the ring has at once.
+const STRANGE: usize = 1000;
+/// Questions whose answers may lie in the ring at the same time, however many threads ask: of up to three slots each, with a long
+/// one beside them, they fit.
 const MOST: usize = 64;
 
 /// How a process wakes its worker, and waits for it.
@@ -44,7 +46,7 @@ struct Book {
     asked: u64,
     /// What became of those that somebody still has, by number.
     open: BTreeMap<u64, Outcome>,
-    /// Threads that wait for the one that listens.
+    /// Threads that wait, without the one that listens.
     followers: usize,
     is_lost: bool,
 }
@@ -61,17 +63,16 @@ enum Outcome {
 #[derive(Debug)]
 pub struct Question {
     asking: Arc<Asking>,
-    number: u64,
-    /// Its answer may lie in the ring for a while.
-    has_room: bool,
+    /// `None`: it was not asked, since too many others were.
+    number: Option<u64>,
 }
 
 /// What became of a question.
 #[derive(Debug)]
 pub struct Answer {
     asking: Arc<Asking>,
-    /// `None`: nobody answers any more.
-    pub(super) bytes: Option<Vec<u8>>,
+    /// `None`: it is to be asked now. Within, `None`: nobody answers any more.
+    pub(super) bytes: Option<Option<Vec<u8>>>,
 }
 
 /// What a call in two parts has of its question.
@@ -79,7 +80,7 @@ pub struct Answer {
 pub(super) struct Split {
     /// In the first part: what was asked.
     pub(super) question: Option<Question>,
-    /// In the second: what became of it. Within, `None`: nobody answers any more.
+    /// In the second: what became of it, as in [`Answer`].
     pub(super) answer: Option<Option<Vec<u8>>>,
 }
 
@@ -90,13 +91,14 @@ impl Asking {
         Self { book: Mutex::new(book), changed: Condvar::new(), wire }
     }
 
-    /// A question that is about to be asked. Numbers are in the order in which the worker is asked.
-    pub(super) fn question(self: &Arc<Self>) -> Question {
+    /// A question that is about to be asked. Numbers are in the order in which the worker is asked. `waits`: its answer may lie in
+    /// the ring beside those of others, whose number is bounded.
+    pub(super) fn question(self: &Arc<Self>, waits: bool) -> Question {
         let mut book = self.lock();
-        let (number, has_room) = (book.asked, book.open.len() < MOST);
-        book.asked += 1;
-        book.open.insert(number, Outcome::Waits);
-        Question { asking: Arc::clone(self), number, has_room }
+        let goes = !waits || book.open.len() < MOST;
+        let number = goes.then(|| book.begin());
+        drop(book);
+        Question { asking: Arc::clone(self), number }
     }
 
     /// Nobody answers any more: whoever waits does so no longer.
@@ -109,6 +111,14 @@ impl Asking {
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Waits until a question may be asked.
+    fn wait_for_room(&self) {
+        let mut book = self.lock();
+        while book.open.len() >= MOST && !book.is_lost {
+            book = self.follow(book);
+        }
+    }
+
     /// Waits for an answer. `None`: nobody answers any more.
     fn wait_for(&self, number: u64) -> Option<Vec<u8>> {
         let mut book = self.lock();
@@ -119,9 +129,7 @@ impl Asking {
             if let Some(answers) = book.answers.take() {
                 break answers;
             }
-            book.followers += 1;
-            book = self.changed.wait(book).unwrap_or_else(PoisonError::into_inner);
-            book.followers -= 1;
+            book = self.follow(book);
         };
         drop(book);
         let outcome = self.listen(&mut answers, number);
@@ -134,8 +142,8 @@ impl Asking {
 
     /// Takes in answers to all until that one is there.
     fn listen(&self, answers: &mut Consumer, number: u64) -> Option<Vec<u8>> {
-        let (mut bytes, mut silent) = (Vec::new(), 0);
-        while silent < SLEEPS {
+        let (mut bytes, mut silent, mut strange) = (Vec::new(), 0, 0);
+        while silent < SLEEPS && strange < STRANGE {
             let has_heard = look(answers, &mut bytes);
             let mut book = self.lock();
             let is_new = has_heard && book.take_in(&bytes);
@@ -144,16 +152,28 @@ impl Asking {
             }
             if is_new {
                 self.tell(book);
-                silent = 0;
+                (silent, strange) = (0, 0);
                 continue;
             }
             drop(book);
+            if has_heard {
+                strange += 1;
+                continue;
+            }
             silent += 1;
-            if !has_heard && silent < SLEEPS && !self.wire.wait() {
+            if silent < SLEEPS && !self.wire.wait() {
                 return None;
             }
         }
         None
+    }
+
+    /// Waits until something has changed.
+    fn follow<'a>(&self, mut book: MutexGuard<'a, Book>) -> MutexGuard<'a, Book> {
+        book.followers += 1;
+        book = self.changed.wait(book).unwrap_or_else(PoisonError::into_inner);
+        book.followers -= 1;
+        book
     }
 
     /// Those that wait look again. The book is closed first: they need it.
@@ -167,6 +187,13 @@ impl Asking {
 }
 
 impl Book {
+    fn begin(&mut self) -> u64 {
+        let number = self.asked;
+        self.asked += 1;
+        self.open.insert(number, Outcome::Waits);
+        number
+    }
+
     /// Takes in an answer. `false`: nobody waits for it.
     fn take_in(&mut self, answer: &[u8]) -> bool {
         let mut from = Reader::new(answer, 0, 0);
@@ -215,26 +242,31 @@ fn look(answers: &mut Consumer, bytes: &mut Vec<u8>) -> bool {
 }
 
 impl Question {
-    pub(super) fn number(&self) -> u64 {
+    /// `None`: it is not to be asked yet.
+    pub(super) fn number(&self) -> Option<u64> {
         self.number
     }
 
-    /// Whether its answer may lie in the ring for a while.
-    pub(super) fn has_room(&self) -> bool {
-        self.has_room
-    }
-
-    /// Waits until it is answered, or until nobody answers any more.
+    /// Waits until it is answered or may be asked, or until nobody answers any more.
     #[must_use]
     pub fn wait(self) -> Answer {
-        let bytes = self.asking.wait_for(self.number);
+        let bytes = self.number.map(|number| self.asking.wait_for(number));
+        if bytes.is_none() {
+            self.asking.wait_for_room();
+        }
         Answer { asking: Arc::clone(&self.asking), bytes }
     }
 }
 
 impl Drop for Question {
     fn drop(&mut self) {
-        self.asking.lock().open.remove(&self.number);
+        let Some(number) = self.number else { return };
+        let mut book = self.asking.lock();
+        let was_full = book.open.len() >= MOST;
+        book.open.remove(&number);
+        if was_full {
+            self.asking.tell(book);
+        }
     }
 }
 

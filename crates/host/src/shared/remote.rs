@@ -190,18 +190,19 @@ impl Remote {
         let answer = match given {
             Some(answer) => answer,
             None => {
-                let question = self.asking.question();
-                let number = question.number();
-                self.push(&command(verb, id, |to| {
-                    number.put(to);
-                    fill(to);
-                }))?;
-                self.ring();
-                if let Some(split) = self.split.as_mut().filter(|_| question.has_room()) {
+                let question = self.asking.question(self.split.is_some());
+                if let Some(number) = question.number() {
+                    self.push(&command(verb, id, |to| {
+                        number.put(to);
+                        fill(to);
+                    }))?;
+                    self.ring();
+                }
+                if let Some(split) = &mut self.split {
                     split.question = Some(question);
                     return Err(Errno::IOCBQUEUED);
                 }
-                question.wait().bytes
+                question.wait().bytes.flatten()
             }
         };
         let Some(answer) = answer else {

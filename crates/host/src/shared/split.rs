@@ -15,7 +15,8 @@ impl Remote {
     /// The call that has asked is made again. On a stack that is another by now, it asks anew.
     pub fn resume_call(&mut self, answer: Answer) {
         let is_ours = answer.is_of(&self.asking);
-        self.split = Some(Split { question: None, answer: is_ours.then_some(answer.bytes) });
+        let answer = if is_ours { answer.bytes } else { None };
+        self.split = Some(Split { question: None, answer });
     }
 
     /// The call is over: those from now on wait again. Gives what it has asked, if it is to be made again.

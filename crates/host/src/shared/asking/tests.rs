@@ -35,6 +35,10 @@ fn answer(worker: &mut Producer, number: u64, bytes: &[u8]) {
     worker.push(&numbered(number, bytes), Meta::default()).unwrap();
 }
 
+fn heard(question: Question) -> Option<Vec<u8>> {
+    question.wait().bytes.unwrap()
+}
+
 fn is_over(asking: &Asking) -> bool {
     let book = asking.lock();
     book.open.is_empty() && book.answers.is_some() && book.followers == 0
@@ -44,10 +48,12 @@ fn is_over(asking: &Asking) -> bool {
 fn each_thread_gets_its_own_answer() {
     let (asking, mut worker, _) = begin();
     for round in 0..20 {
-        let questions: Vec<_> = (0..8).map(|_| asking.question()).collect();
+        let questions: Vec<_> = (0..8).map(|_| asking.question(true)).collect();
         thread::scope(|scope| {
-            let wait =
-                |question: Question| scope.spawn(|| (question.number(), question.wait().bytes));
+            let wait = |question: Question| {
+                let number = question.number().unwrap();
+                scope.spawn(move || (number, heard(question)))
+            };
             let threads: Vec<_> = questions.into_iter().map(wait).collect();
             for number in round * 8..round * 8 + 8 {
                 answer(&mut worker, number, &[number as u8; 3]);
@@ -65,8 +71,8 @@ fn each_thread_gets_its_own_answer() {
 #[test]
 fn what_nobody_waits_for_is_dropped() {
     let (asking, mut worker, _) = begin();
-    drop(asking.question());
-    let (first, second) = (asking.question(), asking.question());
+    drop(asking.question(true));
+    let (first, second) = (asking.question(true), asking.question(true));
     worker.push(b"short", Meta::default()).unwrap();
     let said: [(u64, &[u8]); 6] = [
         (0, b"late"),
@@ -79,18 +85,35 @@ fn what_nobody_waits_for_is_dropped() {
     for (number, bytes) in said {
         answer(&mut worker, number, bytes);
     }
-    assert_eq!(first.wait().bytes.unwrap(), b"first");
-    assert_eq!(second.wait().bytes.unwrap(), b"second");
+    assert_eq!(heard(first).unwrap(), b"first");
+    assert_eq!(heard(second).unwrap(), b"second");
+    assert!(is_over(&asking));
+}
+
+#[test]
+fn who_answers_only_what_nobody_asked_is_given_up() {
+    let (asking, mut worker, _) = begin();
+    let over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let question = asking.question(true);
+        scope.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                let _ = worker.push(&numbered(7, b"not asked"), Meta::default());
+            }
+        });
+        assert_eq!(heard(question), None);
+        over.store(true, Ordering::Relaxed);
+    });
     assert!(is_over(&asking));
 }
 
 #[test]
 fn an_answer_passes_over_earlier_questions() {
     let (asking, mut worker, _) = begin();
-    let (first, second) = (asking.question(), asking.question());
+    let (first, second) = (asking.question(true), asking.question(true));
     answer(&mut worker, 1, b"second");
-    assert_eq!(second.wait().bytes.unwrap(), b"second");
-    assert_eq!(first.wait().bytes, None);
+    assert_eq!(heard(second).unwrap(), b"second");
+    assert_eq!(heard(first), None);
     assert!(is_over(&asking));
 }
 
@@ -102,9 +125,9 @@ fn when_the_worker_goes_nobody_waits_and_nothing_is_left() {
     ];
     for lose in lost {
         let (asking, _worker, is_gone) = begin();
-        let questions: Vec<_> = (0..3).map(|_| asking.question()).collect();
+        let questions: Vec<_> = (0..3).map(|_| asking.question(true)).collect();
         thread::scope(|scope| {
-            let wait = |question: Question| scope.spawn(|| question.wait().bytes);
+            let wait = |question: Question| scope.spawn(|| heard(question));
             let threads: Vec<_> = questions.into_iter().map(wait).collect();
             lose(&asking, &is_gone);
             for thread in threads {
@@ -118,12 +141,19 @@ fn when_the_worker_goes_nobody_waits_and_nothing_is_left() {
 #[test]
 fn answers_of_all_that_ask_at_once_fit_the_ring() {
     let (asking, mut worker, _) = begin();
-    let questions: Vec<_> = (0..=MOST).map(|_| asking.question()).collect();
-    let (crowd, last) = questions.split_at(MOST);
-    assert!(crowd.iter().all(|question| question.has_room()));
-    assert!(last.iter().all(|question| !question.has_room()));
-    for question in crowd {
-        answer(&mut worker, question.number(), &[7; 1500]);
+    let crowd: Vec<_> = (0..MOST).map(|_| asking.question(true)).collect();
+    let late = asking.question(true);
+    assert_eq!(late.number(), None);
+    let long = asking.question(false);
+    for question in &crowd {
+        answer(&mut worker, question.number().unwrap(), &[7; 1500]);
     }
-    answer(&mut worker, MOST as u64, &[8; crate::shared::PIECE]);
+    answer(&mut worker, long.number().unwrap(), &[8; crate::shared::PIECE]);
+    thread::scope(|scope| {
+        let late = scope.spawn(|| late.wait().bytes);
+        drop(crowd);
+        assert_eq!(late.join().unwrap(), None, "it is to be asked now");
+    });
+    assert_eq!(heard(long).unwrap().len(), crate::shared::PIECE);
+    assert!(asking.question(true).number().is_some() && is_over(&asking));
 }
