@@ -101,8 +101,9 @@ fn who_answers_only_what_nobody_asked_is_given_up() {
                 let _ = worker.push(&numbered(7, b"not asked"), Meta::default());
             }
         });
-        assert_eq!(heard(question), None);
+        let outcome = heard(question);
         over.store(true, Ordering::Relaxed);
+        assert_eq!(outcome, None);
     });
     assert!(is_over(&asking));
 }
