@@ -40,7 +40,7 @@ impl Remote {
 
     /// No connection takes a path beside the network, from now on.
     pub fn avoid_paths(&mut self) {
-        let _ = self.push(&command(Verb::AvoidPaths, Id(0), |_| {}));
+        self.say(command(Verb::AvoidPaths, Id(0), |_| {}));
     }
 
     /// Opens a stream at a place that is free, with options; those that cannot be set are as they are. Gives what others may be
@@ -176,7 +176,7 @@ impl Remote {
             let (bits, timeout) = asked.ok().flatten().unwrap_or_default();
             (timeout > 0).then(|| Lingering { timeout, ..Lingering::of_bits(bits) })
         } else {
-            let _ = self.push(&command(Verb::Close, id, |_| {}));
+            self.say(command(Verb::Close, id, |_| {}));
             None
         };
         self.end(id);
@@ -228,7 +228,10 @@ impl Remote {
         let goes_along = !self.is_answered() && self.flows(id);
         if let Some(sends) = switch_sends(at, name, value).filter(|_| goes_along) {
             let touched = self.touched;
-            self.push(&command(Verb::Switch, id, fill))?;
+            if self.is_lost {
+                return Err(Errno::NETDOWN);
+            }
+            self.say(command(Verb::Switch, id, fill));
             // What sends nothing is early enough with what comes next.
             self.touched = touched || sends;
             return Ok(());

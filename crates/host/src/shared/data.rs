@@ -179,7 +179,7 @@ impl Remote {
     /// The worker has to look at a session.
     pub(super) fn note(&mut self, id: Id) {
         if self.end.records.get(id.0).is_some_and(|record| record.note()) {
-            let _ = self.push(&command(Verb::Look, id, |_| {}));
+            self.say(command(Verb::Look, id, |_| {}));
         }
     }
 

@@ -40,7 +40,7 @@ impl Remote {
 
     /// As [`Sessions::note_first_link`](crate::Sessions::note_first_link).
     pub fn note_first_link(&mut self, remote: IpAddr, mtu: u16) {
-        let _ = self.push(&command(Verb::FirstLink, Id(0), |to| (remote, mtu).put(to)));
+        self.say(command(Verb::FirstLink, Id(0), |to| (remote, mtu).put(to)));
     }
 
     pub(super) fn recv_datagram(

@@ -1,6 +1,6 @@
 //! The process's side: calls go to the stack's worker, data through the FIFOs.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use shm::fifo::Chunks;
@@ -17,6 +17,9 @@ use crate::mask::Mask;
 use crate::readiness::Ready;
 use crate::session::Id;
 
+/// Commands that wait for room in the ring at most. There may be one for each session, and options that are switched.
+const BACKLOG: usize = 1 << 17;
+
 /// The sessions of this process, on a stack of another.
 #[derive(Debug)]
 pub struct Remote {
@@ -32,6 +35,8 @@ pub struct Remote {
     pub(super) holding: PagedQueue<Id>,
     /// One of them had no chunk for what it was to send.
     pub(super) starving: bool,
+    /// Commands without an answer for which there was no room, in order.
+    backlog: VecDeque<Vec<u8>>,
     ready: PagedQueue<Ready>,
     pub(super) ports: Vec<(u16, u16)>,
     /// Commands were written since the worker was last rung for.
@@ -60,6 +65,7 @@ impl Remote {
             own,
             holding: PagedQueue::new(),
             starving: false,
+            backlog: VecDeque::new(),
             ready: PagedQueue::new(),
             ports: Vec::new(),
             touched: false,
@@ -73,6 +79,7 @@ impl Remote {
     pub fn lose(&mut self) {
         self.is_lost = true;
         self.asking.lose();
+        self.backlog.clear();
         for (number, _) in self.own.iter().enumerate().filter(|(_, own)| own.is_there) {
             self.ready.push_back(Ready { id: Id(number as u32), woken: Mask::ALL });
         }
@@ -102,6 +109,7 @@ impl Remote {
 
     /// Takes in what the worker has told. Gives how much that was.
     pub fn hear(&mut self) -> usize {
+        self.catch_up();
         let mut count = 0;
         while let Some(taken) = self.end.events.next() {
             let mut number = [0; 4];
@@ -136,7 +144,7 @@ impl Remote {
     /// Whether it is to be looked again soon, though nobody rings.
     #[must_use]
     pub fn is_starving(&self) -> bool {
-        self.starving
+        self.starving || !self.backlog.is_empty()
     }
 
     /// Whether something waits to be told.
@@ -158,14 +166,45 @@ impl Remote {
         }
     }
 
-    /// Writes a command, when there is room.
-    pub(super) fn push(&mut self, command: &[u8]) -> Result<(), Errno> {
+    /// Writes a command that has no answer, at once or when there is room.
+    pub(super) fn say(&mut self, command: Vec<u8>) {
+        if self.is_lost {
+            return;
+        }
+        self.touched = true;
+        if self.backlog.len() < BACKLOG {
+            self.backlog.push_back(command);
+            self.catch_up();
+        } else {
+            let _ = self.push(&command);
+        }
+    }
+
+    /// Writes what there was no room for. Gives whether nothing is left.
+    fn catch_up(&mut self) -> bool {
+        while let Some(command) = self.backlog.front() {
+            if matches!(self.end.commands.push(command, Meta::default()), Err(PushError::Full)) {
+                return false;
+            }
+            self.touched = true;
+            self.backlog.pop_front();
+        }
+        true
+    }
+
+    /// Writes a command behind all others, when there is room.
+    fn push(&mut self, command: &[u8]) -> Result<(), Errno> {
         self.touched = true;
         for _ in 0..SLEEPS {
             if self.is_lost {
                 break;
             }
-            match self.end.commands.push(command, Meta::default()) {
+            let pushed = if self.catch_up() {
+                self.end.commands.push(command, Meta::default())
+            } else {
+                Err(PushError::Full)
+            };
+            match pushed {
                 Ok(()) => return Ok(()),
                 Err(PushError::Full) => {
                     self.ring();

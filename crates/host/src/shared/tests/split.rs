@@ -1,4 +1,4 @@
-//! Calls in two parts.
+//! Calls in two parts, and those that never wait.
 
 use super::bed::LISTENER;
 use super::*;
@@ -78,4 +78,23 @@ fn a_call_whose_worker_goes_fails_and_asks_the_next_one_anew() {
     let question = next.remote.end_call().unwrap();
     next.remote.resume_call(question.wait());
     assert_eq!(nodelay(&mut next).unwrap(), 0_i32.to_ne_bytes());
+}
+
+#[test]
+fn who_sends_and_closes_does_not_wait_for_room_in_the_ring() {
+    let mut bed = Bed::connected(64);
+    let look = call::command(call::Verb::Look, LISTENER, |_| {});
+    while bed.remote.end.commands.push(&look, shm::Meta::default()).is_ok() {}
+    let host = Arc::clone(&bed.host);
+    // Whoever waited for the worker would do so for ever: it is held.
+    let held = host.lock().unwrap();
+    assert_eq!(bed.write(b"late"), Ok(4));
+    bed.remote.close(SERVER);
+    assert!(bed.remote.is_starving());
+    drop(held);
+    bed.settle();
+    bed.remote.hear();
+    bed.settle();
+    assert_eq!((bed.peer_reads(10), bed.peer_reads(10)), (Ok(b"late".to_vec()), Ok(vec![])));
+    assert!(!bed.remote.is_starving() && !bed.is_broken());
 }
