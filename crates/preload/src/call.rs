@@ -5,6 +5,7 @@ use std::ffi::c_int;
 
 use host::Errno;
 
+use crate::errno;
 use crate::kinds::{self, Kind};
 use crate::process::{Held, Shared};
 use crate::sockets::Sockets;
@@ -63,7 +64,10 @@ impl<'a> Call<'a> {
 impl Drop for Call<'_> {
     fn drop(&mut self) {
         if let Some(own) = self.own.get() {
+            // What the call has said stays.
+            let error = errno::get();
             self.shared.lock().release(own);
+            errno::set(error);
         }
     }
 }
