@@ -169,6 +169,7 @@ impl Remote {
     /// Writes a command that has no answer, at once or when there is room.
     pub(super) fn say(&mut self, command: Vec<u8>) {
         if self.is_lost {
+            self.lose();
             return;
         }
         self.touched = true;
