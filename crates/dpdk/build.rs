@@ -37,7 +37,7 @@ fn plugin() -> Result<PathBuf, Failure> {
 }
 
 fn main() -> Result<(), Failure> {
-    println!("cargo:rerun-if-changed=shim.c");
+    println!("cargo:rerun-if-changed=shim");
     println!("cargo:rerun-if-changed=yardstick");
     let library = pkg_config::Config::new()
         .atleast_version("22.11")
@@ -48,7 +48,7 @@ fn main() -> Result<(), Failure> {
     }
     let mut libraries = vec!["rte_ethdev", "rte_mbuf", "rte_mempool", "rte_eal"];
     let mut build = compiler()?;
-    build.file("shim.c");
+    build.files(["shim/buffers.c", "shim/bursts.c", "shim/ports.c"]);
     if std::env::var_os("CARGO_FEATURE_YARDSTICKS").is_some() {
         build.files(["yardstick/source.c", "yardstick/tables.c"]);
         libraries.extend(["rte_fib", "rte_lpm", "rte_hash"]);

@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
-/// DPDK's `struct rte_mbuf`: offsets and sizes are asserted in `shim.c`.
+/// DPDK's `struct rte_mbuf`: offsets and sizes are asserted in `shim/buffers.c`.
 #[repr(C, align(64))]
 pub(crate) struct Mbuf {
     pub(crate) buf_addr: *mut u8,

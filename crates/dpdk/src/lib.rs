@@ -2,7 +2,7 @@
 //!
 //! | file | job |
 //! | --- | --- |
-//! | `shim.c` | what is inline in DPDK's headers or differs between its releases |
+//! | `shim` | what is inline in DPDK's headers or differs between its releases |
 //! | `eal` | DPDK's environment: one per process, hugepages or not |
 //! | `thread` | a buffer cache for a thread |
 //! | `clock` | the time-stamp counter |
