@@ -215,6 +215,36 @@ static void many_writers(void) {
   peer_reads(p.peer, 1600);
 }
 
+static void *locks(void *unused) {
+  struct flock lock = {.l_type = F_WRLCK};
+  line("the lock = %d", fcntl(server, F_SETLKW, &lock));
+  return unused;
+}
+
+// A thread that waits for a lock keeps no other from anything.
+static void waits_for_lock(void) {
+  pthread_t thread;
+  int ends[2];
+  char byte;
+  p = pair();
+  server = listening(5);
+  R(pipe(ends));
+  pid_t child = fork();
+  if (child == 0) {
+    struct flock lock = {.l_type = F_WRLCK};
+    if (fcntl(server, F_SETLK, &lock) == 0 && write(ends[1], "x", 1) == 1) pause();
+    _exit(1);
+  }
+  R(read(ends[0], &byte, 1));
+  pthread_create(&thread, NULL, locks, NULL);
+  pause_ms(50);
+  R(send(p.fd, "word", 4, 0));
+  peer_reads(p.peer, 4);
+  R(kill(child, SIGKILL));
+  R(waitpid(child, NULL, 0) == child);
+  pthread_join(thread, NULL);
+}
+
 const struct test thread_cases[] = {
     {"threads share a listener", shared_listener, FAMILIES},
     {"threads accept, a local client first", local_client_first, PASSIVE4},
@@ -226,5 +256,6 @@ const struct test thread_cases[] = {
     {"threads add meanwhile", added_meanwhile, BOTH},
     {"threads wait first", waits_first, PASSIVE4 | PASSIVE6},
     {"threads write", many_writers, BOTH},
+    {"threads wait for a lock", waits_for_lock, PASSIVE4},
     END,
 };

@@ -190,7 +190,8 @@ pub unsafe extern "C" fn fcntl(fd: c_int, command: c_int, argument: c_long) -> c
     };
     let mut state = shared.lock();
     if kind == Kind::Session {
-        if let Some(done) = state.own_by(fd, command, argument) {
+        // SAFETY: the caller's promise.
+        if let Some(done) = unsafe { state.own_by(fd, command, argument) } {
             return errno::int(done);
         }
     }
@@ -223,8 +224,12 @@ pub unsafe extern "C" fn fcntl(fd: c_int, command: c_int, argument: c_long) -> c
             // SAFETY: the caller's promise.
             if state.is_carried(fd) { unsafe { real::fcntl(fd, command, argument) } } else { 0 }
         }
-        // SAFETY: the caller's promise.
-        _ => unsafe { real::fcntl(fd, command, argument) },
+        _ => {
+            // It may wait for a lock (`F_SETLKW`).
+            drop(state);
+            // SAFETY: the caller's promise.
+            unsafe { real::fcntl(fd, command, argument) }
+        }
     }
 }
 

@@ -1,16 +1,19 @@
-//! Who gets the signals of a session: `F_SETOWN`, `F_SETSIG`.
+//! Who gets the signals of a session: `F_SETOWN`, `F_SETOWN_EX`, `F_SETSIG`.
 
 use std::ffi::{c_int, c_long};
 
 use host::{Errno, Mask};
 
 use super::State;
+use crate::{memory, real};
 
 /// The process or, negative, the group of processes that is signalled, and how.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Owner {
     /// 0: nobody.
     id: c_int,
+    /// It is a process, or a group of them; otherwise, a thread.
+    is_process: bool,
     /// Instead of `SIGIO`; 0: that.
     signal: c_int,
 }
@@ -19,21 +22,41 @@ pub(crate) struct Owner {
 const LAST: c_int = 64;
 /// Whether a process is there: no signal.
 const NONE: c_int = 0;
+/// To `kill(2)`, where the group 1 is meant.
+const EVERYBODY: c_int = -1;
+
+/// `struct f_owner_ex`
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+struct Extended {
+    kind: c_int,
+    id: c_int,
+}
+
+/// What [`Extended`] names.
+const THREAD: c_int = 0;
+const PROCESS: c_int = 1;
+const GROUP: c_int = 2;
 
 impl Owner {
+    /// Sends it a signal. Gives whether it is there.
+    fn send(self, signal: c_int) -> bool {
+        let call = if self.is_process { libc::SYS_kill } else { libc::SYS_tkill };
+        // SAFETY: no memory is involved; handlers wait until this thread does not have the state.
+        let done = unsafe { real::syscall(call, self.id.into(), signal.into(), 0, 0, 0, 0) };
+        done >= 0 || crate::errno::get() != Errno(libc::ESRCH)
+    }
+
     /// Something has happened to the session (`sk_wake_async`, `sk_send_sigurg`).
     pub(super) fn signal(self, flags: c_int, woken: Mask) {
         if self.id == 0 {
             return;
         }
         if woken.has(Mask::URGED) {
-            // SAFETY: no memory is involved; handlers wait until this thread does not have the state.
-            unsafe { libc::kill(self.id, libc::SIGURG) };
+            self.send(libc::SIGURG);
         }
         if flags & libc::O_ASYNC != 0 {
-            let signal = if self.signal == 0 { libc::SIGIO } else { self.signal };
-            // SAFETY: as above.
-            unsafe { libc::kill(self.id, signal) };
+            self.send(if self.signal == 0 { libc::SIGIO } else { self.signal });
         }
     }
 }
@@ -47,24 +70,71 @@ impl State {
         if id == c_int::MIN {
             return Err(Errno::INVAL);
         }
-        if id != 0 {
-            // SAFETY: no memory is involved.
-            let found = unsafe { libc::kill(id, NONE) };
-            if found < 0 && crate::errno::get() == Errno(libc::ESRCH) {
-                return Err(Errno(libc::ESRCH));
-            }
+        self.belong(fd, id, true)
+    }
+
+    /// A session's signals are a process's or group's from now on, or a thread's.
+    fn belong(&mut self, fd: c_int, id: c_int, is_process: bool) -> Result<(), Errno> {
+        let owner = &mut self.shared_place(fd).owner;
+        let new = Owner { id, is_process, ..*owner };
+        if id == EVERYBODY || id != 0 && !new.send(NONE) {
+            return Err(Errno(libc::ESRCH));
         }
-        self.shared_place(fd).owner.id = id;
+        *owner = new;
         self.is_owned |= id != 0;
         Ok(())
+    }
+
+    /// `F_SETOWN_EX`
+    fn set_extended(&mut self, fd: c_int, owner: Extended) -> Result<(), Errno> {
+        match owner.kind {
+            THREAD..=GROUP if owner.id < 0 => Err(Errno(libc::ESRCH)),
+            THREAD => self.belong(fd, owner.id, false),
+            PROCESS => self.belong(fd, owner.id, true),
+            GROUP => self.belong(fd, -owner.id, true),
+            _ => Err(Errno::INVAL),
+        }
+    }
+
+    /// `F_GETOWN_EX`
+    fn extended(&mut self, fd: c_int) -> Extended {
+        let Owner { id, is_process, .. } = self.shared_place(fd).owner;
+        let kind = match (is_process, id) {
+            (false, _) => THREAD,
+            (true, ..0) => GROUP,
+            (true, 0..) => PROCESS,
+        };
+        Extended { kind, id: id.abs() }
     }
 
     pub(crate) fn owner(&mut self, fd: c_int) -> c_int {
         self.shared_place(fd).owner.id
     }
 
+    /// # Safety
+    /// As for `fcntl` with either command.
+    unsafe fn own_extended(
+        &mut self,
+        fd: c_int,
+        command: c_int,
+        owner: *mut Extended,
+    ) -> Result<c_int, Errno> {
+        if command == SET_EXTENDED {
+            memory::readable(owner, size_of::<Extended>())?;
+            // SAFETY: the caller's promise.
+            return self.set_extended(fd, unsafe { owner.read() }).map(|()| 0);
+        }
+        memory::writable(owner, size_of::<Extended>())?;
+        // SAFETY: the caller's promise.
+        unsafe { owner.write(self.extended(fd)) };
+        Ok(0)
+    }
+
     /// `F_SETOWN` and its kin; `None`: another command.
-    pub(crate) fn own_by(
+    ///
+    /// # Safety
+    /// As for `fcntl`.
+    pub(crate) unsafe fn own_by(
         &mut self,
         fd: c_int,
         command: c_int,
@@ -73,6 +143,11 @@ impl State {
         Some(match command {
             libc::F_SETOWN => self.set_owner(fd, argument as c_int).map(|()| 0),
             libc::F_GETOWN => Ok(self.owner(fd)),
+            SET_EXTENDED | GET_EXTENDED => {
+                let owner = std::ptr::with_exposed_provenance_mut::<Extended>(argument as usize);
+                // SAFETY: the caller's promise.
+                unsafe { self.own_extended(fd, command, owner) }
+            }
             SET_SIGNAL => match c_int::try_from(argument) {
                 Ok(signal @ 0..=LAST) => {
                     self.shared_place(fd).owner.signal = signal;
@@ -86,6 +161,8 @@ impl State {
     }
 }
 
-/// `F_SETSIG` and `F_GETSIG` (`asm-generic/fcntl.h`).
+/// `F_SETSIG`, `F_GETSIG`, `F_SETOWN_EX` and `F_GETOWN_EX` (`asm-generic/fcntl.h`).
 const SET_SIGNAL: c_int = 10;
 const GET_SIGNAL: c_int = 11;
+const SET_EXTENDED: c_int = 15;
+const GET_EXTENDED: c_int = 16;
