@@ -23,6 +23,7 @@ mod messages;
 mod names;
 pub(crate) mod options;
 mod passing;
+mod pieces;
 pub(crate) mod poll;
 mod program;
 mod receive;

@@ -80,6 +80,8 @@ real! {
     fn close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int;
     fn read(fd: c_int, target: *mut c_void, count: size_t) -> ssize_t;
     fn readv(fd: c_int, pieces: *const iovec, count: c_int) -> ssize_t;
+    fn preadv2(fd: c_int, pieces: *const iovec, count: c_int, offset: off_t, flags: c_int) -> ssize_t;
+    fn pwritev2(fd: c_int, pieces: *const iovec, count: c_int, offset: off_t, flags: c_int) -> ssize_t;
     fn recv(fd: c_int, target: *mut c_void, count: size_t, flags: c_int) -> ssize_t;
     fn recvfrom(fd: c_int, target: *mut c_void, count: size_t, flags: c_int, address: *mut sockaddr, length: *mut socklen_t) -> ssize_t;
     fn recvmsg(fd: c_int, message: *mut msghdr, flags: c_int) -> ssize_t;

@@ -3,6 +3,7 @@
 #include <sys/file.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 static uint8_t data[300000];
 
@@ -32,6 +33,9 @@ static void send_file(void) {
   peer_reads(p.peer, 400);
   offset = -1;
   R(sendfile(p.fd, file, &offset, 10));
+  R(sendfile(p.fd, file, &offset, 0));
+  R(sendfile(p.fd, file, (off_t *)8, 10));
+  R(sendfile(p.fd, file, NULL, -1));
   R(sendfile(p.fd, p.fd, NULL, 10));
   R(sendfile(p.fd, -1, NULL, 10));
   R(sendfile(-1, file, NULL, 10));
@@ -84,6 +88,8 @@ static void spliced(void) {
   off_t offset = 0;
   R(splice(p.fd, &offset, pipe_ends[1], NULL, 10, 0));
   R(splice(p.fd, NULL, p.fd, NULL, 10, 0));
+  R(splice(p.fd, NULL, pipe_ends[1], NULL, 10, 0x100));
+  R(splice(p.fd, NULL, pipe_ends[1], NULL, 0, 0x100));
   R(splice(p.fd, NULL, -1, NULL, 10, 0));
   R(tee(p.fd, pipe_ends[1], 10, 0));
   struct iovec part = {data, 10};
@@ -180,6 +186,18 @@ static void no_file(void) {
   line("link %s", target);
   R(fallocate(p.fd, 0, 0, 10));
   R(fchdir(p.fd));
+  // Without an offset, which is -1 then, they are calls of sockets, too.
+  struct iovec part = {data, 4};
+  R(pwritev2(p.fd, &part, 1, -1, RWF_DSYNC));
+  peer_reads(p.peer, 4);
+  R(preadv2(p.fd, &part, 1, -1, RWF_NOWAIT));
+  peer_sends(p.peer, 8);
+  arrived(p.fd, 8);
+  R(preadv2(p.fd, &part, 1, -1, 0));
+  R(syscall(SYS_preadv2, p.fd, &part, 1, -1L, -1L, 0));
+  bytes("the second", data, 4);
+  R(preadv2(p.fd, &part, 1, 0, 0));
+  R(preadv2(p.fd, &part, 1, -1, 0x4000));
 }
 
 // The C library's streams on a socket.

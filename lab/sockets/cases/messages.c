@@ -86,9 +86,32 @@ static void several(void) {
   R(recvmmsg(p.fd, messages, 1, 0, (struct timespec *)8));
 }
 
+// A message that was taken in part is the last: the next would follow a hole.
+static void in_part(void) {
+  struct pair p = pair();
+  int size = 20000;
+  struct timeval limit = {.tv_usec = 500000};
+  struct timespec before, after;
+  struct iovec parts[64], last = {data, 10};
+  for (int i = 0; i < 64; i++) parts[i] = (struct iovec){data, sizeof data};
+  struct mmsghdr messages[2] = {
+      {.msg_hdr = {.msg_iov = parts, .msg_iovlen = 64}},
+      {.msg_hdr = {.msg_iov = &last, .msg_iovlen = 1}},
+  };
+  remote("set %d %d %d %d", p.peer, SOL_SOCKET, SO_RCVBUF, size);
+  R(setsockopt(p.fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof size));
+  R(setsockopt(p.fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit));
+  clock_gettime(CLOCK_MONOTONIC, &before);
+  R(sendmmsg(p.fd, messages, 2, 0));
+  clock_gettime(CLOCK_MONOTONIC, &after);
+  YES(messages[0].msg_len > 0 && messages[0].msg_len < 64 * sizeof data);
+  YES((after.tv_sec - before.tv_sec) * 1000 + (after.tv_nsec - before.tv_nsec) / 1000000 < 900);
+}
+
 const struct test message_cases[] = {
     {"sendmsg and recvmsg", message, ALL},
     {"sendmsg errors", message_errors, BOTH},
     {"sendmmsg and recvmmsg", several, ALL},
+    {"sendmmsg in part", in_part, PASSIVE4},
     END,
 };

@@ -2,7 +2,6 @@
 
 use std::ffi::{c_int, c_void};
 use std::io::{IoSlice, IoSliceMut};
-use std::ptr::null_mut;
 
 use host::{Errno, Received};
 use libc::{iovec, size_t, sockaddr, socklen_t, ssize_t};
@@ -169,26 +168,6 @@ pub unsafe extern "C" fn __read_chk(
     unsafe { read(fd, target, count) }
 }
 
-/// `readv(2)`
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn readv(fd: c_int, vector: *const iovec, count: c_int) -> ssize_t {
-    let kind = receiver(fd);
-    if kind == Kind::Datagrams {
-        return errno::size(vectors::count(count).and_then(|count| {
-            let mut message = datagrams::message(&mut iovec { iov_base: null_mut(), iov_len: 0 });
-            (message.msg_iov, message.msg_iovlen) = (vector.cast_mut(), count);
-            // SAFETY: the caller's promise.
-            unsafe { datagrams::receive(fd, &mut message, 0) }
-        }));
-    }
-    if !is_sessions(kind) {
-        // SAFETY: the caller's promise.
-        return unsafe { real::readv(fd, vector, count) };
-    }
-    // SAFETY: the caller's promise.
-    bytes(vectors::count(count).and_then(|count| unsafe { receive_vector(fd, vector, count, 0) }))
-}
-
 /// `recv(2)`
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn recv(
@@ -300,27 +279,6 @@ pub unsafe extern "C" fn write(fd: c_int, source: *const c_void, count: size_t) 
     }
     // SAFETY: the caller's promise.
     unsafe { send(fd, source, count, 0) }
-}
-
-/// `writev(2)`
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn writev(fd: c_int, vector: *const iovec, count: c_int) -> ssize_t {
-    let kind = process::kind(fd);
-    if kind == Kind::Datagrams {
-        return errno::size(vectors::count(count).and_then(|count| {
-            let mut message = datagrams::message(&mut iovec { iov_base: null_mut(), iov_len: 0 });
-            (message.msg_iov, message.msg_iovlen) = (vector.cast_mut(), count);
-            // SAFETY: the caller's promise.
-            unsafe { datagrams::send(fd, &message, 0) }
-        }));
-    }
-    if !is_sessions(kind) {
-        // SAFETY: the caller's promise.
-        return unsafe { real::writev(fd, vector, count) };
-    }
-    let count = vectors::count(count);
-    // SAFETY: the caller's promise.
-    errno::size(count.and_then(|count| unsafe { send_vector(fd, vector, count, 0, None) }))
 }
 
 /// `send(2)`

@@ -6,7 +6,7 @@ use std::ptr::null;
 use host::Errno;
 use libc::sigset_t;
 
-use super::{data, descriptors, epoll, files, messages, options, poll, sockets};
+use super::{data, descriptors, epoll, files, messages, options, pieces, poll, sockets};
 use crate::{environment, errno, memory, real};
 
 /// Bytes of the kernel's set of signals.
@@ -55,8 +55,11 @@ unsafe fn move_data(number: c_long, [a, b, c, d, e, f]: Arguments) -> Option<c_l
         match number {
             libc::SYS_read => data::read(fd, pointer!(b), c as usize) as c_long,
             libc::SYS_write => data::write(fd, pointer!(b), c as usize) as c_long,
-            libc::SYS_readv => data::readv(fd, pointer!(b), third) as c_long,
-            libc::SYS_writev => data::writev(fd, pointer!(b), third) as c_long,
+            libc::SYS_readv => pieces::readv(fd, pointer!(b), third) as c_long,
+            libc::SYS_writev => pieces::writev(fd, pointer!(b), third) as c_long,
+            // Of the offset's two halves, the first is all where words have 64 bits.
+            libc::SYS_preadv2 => pieces::preadv2(fd, pointer!(b), third, d, f as c_int) as c_long,
+            libc::SYS_pwritev2 => pieces::pwritev2(fd, pointer!(b), third, d, f as c_int) as c_long,
             libc::SYS_recvfrom => {
                 let from = (pointer!(e), pointer!(f));
                 data::recvfrom(fd, pointer!(b), c as usize, fourth, from.0, from.1) as c_long

@@ -9,10 +9,13 @@ use libc::{off_t, size_t, ssize_t};
 use super::send::send;
 use crate::internal::Hidden;
 use crate::kinds::Kind;
-use crate::{errno, process, real};
+use crate::{errno, memory, process, real};
 
 /// Bytes that are read of a file at once.
 const PIECE: usize = 64 * 1024;
+/// What `splice` can be told (`SPLICE_F_ALL`).
+const FLAGS: c_uint =
+    libc::SPLICE_F_MOVE | libc::SPLICE_F_NONBLOCK | libc::SPLICE_F_MORE | libc::SPLICE_F_GIFT;
 
 /// `sendfile(2)`
 #[unsafe(no_mangle)]
@@ -26,24 +29,37 @@ pub unsafe extern "C" fn sendfile(
         // SAFETY: the caller's promise.
         return unsafe { real::sendfile(out, input, offset, count) };
     }
-    let refused = match mode(input) {
-        Err(error) => Some(error),
-        // Linux: what can't be mapped can't be sent.
-        Ok(libc::S_IFDIR | libc::S_IFSOCK) => Some(Errno::INVAL),
-        Ok(_) => None,
-    };
-    if let Some(error) = refused {
-        errno::set(error);
-        return -1;
+    // SAFETY: the caller's promise.
+    errno::size(unsafe { send_file(out, input, offset, count) })
+}
+
+/// # Safety
+/// As for `sendfile`.
+unsafe fn send_file(
+    out: c_int,
+    input: c_int,
+    offset: *mut off_t,
+    count: usize,
+) -> Result<usize, Errno> {
+    if !offset.is_null() {
+        memory::writable(offset, size_of::<off_t>())?;
     }
     // SAFETY: null, or an offset as the application says.
     let start = unsafe { offset.as_ref() }.copied();
-    let moved = transfer(out, input, start, count);
-    if let (Ok(moved), Some(start)) = (&moved, start) {
-        // SAFETY: as above.
-        unsafe { offset.write(start + *moved as off_t) };
+    // Linux: what can't be mapped can't be sent.
+    if matches!(mode(input)?, libc::S_IFDIR | libc::S_IFSOCK) {
+        return Err(Errno::INVAL);
     }
-    errno::size(moved)
+    // rw_verify_area
+    if start.is_some_and(off_t::is_negative) || isize::try_from(count).is_err() {
+        return Err(Errno::INVAL);
+    }
+    let moved = transfer(out, input, start, count)?;
+    if let Some(start) = start {
+        // SAFETY: as above.
+        unsafe { offset.write(start + moved as off_t) };
+    }
+    Ok(moved)
 }
 
 /// `sendfile(2)`, as programs with large files call it.
@@ -104,7 +120,8 @@ pub unsafe extern "C" fn splice(
     flags: c_uint,
 ) -> ssize_t {
     let ours = [input, out].map(|fd| process::kind(fd) == Kind::Session);
-    if ours == [false, false] || count == 0 {
+    // The kernel says what is wrong with flags that nobody knows.
+    if ours == [false, false] || count == 0 || flags & !FLAGS != 0 {
         // SAFETY: the caller's promise.
         return unsafe { real::splice(input, input_offset, out, out_offset, count, flags) };
     }

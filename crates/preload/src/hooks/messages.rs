@@ -13,7 +13,7 @@ use super::sockets::open_first;
 use super::{control, datagrams, passing};
 use crate::clock::Alarm;
 use crate::kinds::Kind;
-use crate::{address, errno, memory};
+use crate::{address, errno, memory, vectors};
 
 /// Messages of one call at most (`UIO_MAXIOV`).
 const MESSAGES: c_uint = 1024;
@@ -197,6 +197,21 @@ pub unsafe extern "C" fn sendmmsg(
             Err(error) => return errno::int(Err(error)),
         }
         done += 1;
+        // What was taken in part ends the call: the next would follow a hole (`__sys_sendmmsg`).
+        // SAFETY: the caller's promise.
+        if (message.msg_len as usize) < unsafe { length(&message.msg_hdr) } {
+            break;
+        }
     }
     done
+}
+
+/// How many bytes a message has.
+///
+/// # Safety
+/// As for `sendmsg`, which has succeeded.
+unsafe fn length(message: &msghdr) -> usize {
+    // SAFETY: the caller's promise.
+    let pieces = unsafe { vectors::pieces(message.msg_iov, message.msg_iovlen, false) };
+    pieces.map_or(0, |pieces| pieces.iter().map(|piece| piece.iov_len).sum())
 }
