@@ -27,6 +27,7 @@ mod pieces;
 pub(crate) mod poll;
 mod program;
 mod receive;
+mod select;
 mod send;
 mod signals;
 mod sockets;

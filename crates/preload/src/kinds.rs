@@ -145,6 +145,12 @@ pub(crate) fn touch_all() {
     (0..END.load(Ordering::Relaxed)).for_each(touch);
 }
 
+/// How many descriptors the kernel's table has room for at least: it grows with the highest, by powers of two.
+pub(crate) fn room() -> c_int {
+    let end = END.load(Ordering::Relaxed).unsigned_abs();
+    c_int::try_from(end.next_power_of_two()).unwrap_or(c_int::MAX)
+}
+
 /// All that are ours.
 pub(crate) fn all() -> impl Iterator<Item = (c_int, Kind)> {
     (0..END.load(Ordering::Relaxed))

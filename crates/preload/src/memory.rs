@@ -47,6 +47,12 @@ pub(crate) fn writable<T>(at: *mut T, bytes: usize) -> Result<(), Errno> {
     if bytes == 0 { Ok(()) } else { check(at.addr(), true) }
 }
 
+/// Whether what a call reads is there, or is not given at all.
+#[inline]
+pub(crate) fn is_given_or_null<T>(at: *const T) -> bool {
+    at.is_null() || readable(at, size_of::<T>()).is_ok()
+}
+
 #[inline]
 fn check(at: usize, writes: bool) -> Result<(), Errno> {
     let page = (at >> PAGE_BITS) as u64;
@@ -122,6 +128,7 @@ mod tests {
             assert_eq!(readable(at, 1), Err(Errno::FAULT), "{bad:#x}");
             assert_eq!(writable(at, 1), Err(Errno::FAULT), "{bad:#x}");
             assert_eq!(writable(at, 0), Ok(()), "nothing is written");
+            assert_eq!(is_given_or_null(at), bad == 0, "{bad:#x}");
         }
     }
 

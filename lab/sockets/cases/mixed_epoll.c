@@ -116,6 +116,7 @@ static void waits(void) {
   R(epoll_pwait2(epoll, &event, 1, &limit, &all));
   limit.tv_nsec = -1;
   R(epoll_pwait2(epoll, &event, 1, &limit, NULL));
+  R(epoll_pwait2(epoll, &event, 1, (struct timespec *)8, NULL));
   remote_later(20, "send %d 5", p.peer);
   R(epoll_pwait2(epoll, &event, 1, NULL, NULL));
   remote_later(0, "nothing");

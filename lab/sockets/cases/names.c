@@ -17,6 +17,7 @@ ssize_t __send(int, const void *, size_t, int);
 int __connect(int, const struct sockaddr *, socklen_t);
 int __close(int);
 int __poll(struct pollfd *, nfds_t, int);
+int __select(int, fd_set *, fd_set *, fd_set *, struct timeval *);
 int __fcntl(int, int, ...);
 int __dup2(int, int);
 
@@ -71,6 +72,11 @@ static void of_glibc(void) {
   R(__poll(&one, 1, 2000));
   R(__read(fd, data, 100));
   R(__fcntl(fd, F_GETFL));
+  fd_set out;
+  struct timeval limit = {0};
+  FD_ZERO(&out);
+  FD_SET(fd, &out);
+  R(__select(fd + 1, NULL, &out, NULL, &limit));
   R(__dup2(fd, 70) == 70);
   R(__close(fd));
   R(__write(70, "three", 5));

@@ -120,6 +120,40 @@ static void odd(void) {
   time = (struct timespec){.tv_sec = 2};
   R(pselect(p.fd + 1, &in, NULL, NULL, &time, &none));
   line("signals %d", (int)signals);
+  R(select(p.fd + 1, (fd_set *)8, NULL, NULL, &limit));
+  R(select(p.fd + 1, &in, NULL, NULL, (struct timeval *)8));
+  R(pselect(p.fd + 1, &in, NULL, NULL, (struct timespec *)8, NULL));
+  // A time that cannot be written is none the worse for it.
+  static const struct timeval constant = {.tv_usec = 1000};
+  FD_ZERO(&in);
+  FD_SET(p.fd, &in);
+  R(select(p.fd + 1, &in, NULL, NULL, (struct timeval *)&constant));
+}
+
+// Sets may be longer than the type, as programs with many descriptors make them.
+static void high_numbers(void) {
+  enum { HIGH = 2000, WORD = 8 * sizeof(unsigned long) };
+  static unsigned long in[4096 / WORD];
+  fd_set *set = (fd_set *)in;
+  struct rlimit files = {4096, 4096};
+  struct timeval limit = {.tv_usec = 20000};
+  struct pair p = pair();
+  R(setrlimit(RLIMIT_NOFILE, &files));
+  R(dup2(p.fd, HIGH) == HIGH);
+  in[HIGH / WORD] = 1UL << HIGH % WORD;
+  R(select(HIGH + 1, set, NULL, NULL, &limit));
+  YES(in[HIGH / WORD] == 1UL << HIGH % WORD);
+  in[HIGH / WORD] = 1UL << HIGH % WORD;
+  limit = (struct timeval){.tv_sec = 3};
+  remote_later(50, "send %d 10", p.peer);
+  R(select(HIGH + 1, set, NULL, NULL, &limit));
+  YES(in[HIGH / WORD] == 1UL << HIGH % WORD);
+  R(recv(HIGH, data, 10, 0));
+  // Numbers beyond all that are open.
+  limit = (struct timeval){0};
+  R(select(INT_MAX, set, NULL, NULL, &limit));
+  in[HIGH / WORD] = 2UL << HIGH % WORD;
+  R(select(HIGH + 2, set, NULL, NULL, &limit));
 }
 
 // A call that a signal has ended says how much time was left, so that whoever calls again does not begin anew.
@@ -140,6 +174,7 @@ const struct test select_cases[] = {
     {"select states", states, ALL},
     {"select wakes", wakes, ALL},
     {"select odd", odd, BOTH},
+    {"select high numbers", high_numbers, BOTH},
     {"select interrupted", interrupted, BOTH},
     END,
 };

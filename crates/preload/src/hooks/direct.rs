@@ -6,7 +6,7 @@ use std::ptr::null;
 use host::Errno;
 use libc::sigset_t;
 
-use super::{data, descriptors, epoll, files, messages, options, pieces, poll, sockets};
+use super::{data, descriptors, epoll, files, messages, options, pieces, poll, select, sockets};
 use crate::{environment, errno, memory, real};
 
 /// Bytes of the kernel's set of signals.
@@ -167,11 +167,11 @@ unsafe fn wait(number: c_long, [a, b, c, d, e, f]: Arguments) -> Option<c_long> 
             }
             #[cfg(target_arch = "x86_64")]
             libc::SYS_select => {
-                poll::select(fd, pointer!(b), pointer!(c), pointer!(d), pointer!(e))
+                select::select(fd, pointer!(b), pointer!(c), pointer!(d), pointer!(e))
             }
             libc::SYS_pselect6 => {
                 let mask = signals(pointer!(f))?;
-                poll::pselect(fd, pointer!(b), pointer!(c), pointer!(d), pointer!(e), mask)
+                select::pselect(fd, pointer!(b), pointer!(c), pointer!(d), pointer!(e), mask)
             }
             // What a ring does with a session's descriptor, it does with the placeholder: libuv registers sockets by one.
             libc::SYS_io_uring_setup if !environment::allows_io_uring() => {

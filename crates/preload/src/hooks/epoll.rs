@@ -238,6 +238,9 @@ pub unsafe extern "C" fn epoll_pwait2(
     timeout: *const libc::timespec,
     mask: *const sigset_t,
 ) -> c_int {
+    if !memory::is_given_or_null(timeout) {
+        return errno::int(Err(Errno::FAULT));
+    }
     // SAFETY: null, or a time as the application says.
     let alarm = match Alarm::after_time(unsafe { timeout.as_ref() }) {
         Ok(alarm) => alarm,

@@ -2,9 +2,9 @@
 
 use std::ffi::{c_int, c_long, c_void};
 
-use libc::{nfds_t, pollfd, size_t, sockaddr, socklen_t, ssize_t};
+use libc::{fd_set, nfds_t, pollfd, size_t, sockaddr, socklen_t, ssize_t, timeval};
 
-use super::{data, descriptors, poll, sockets};
+use super::{data, descriptors, poll, select, sockets};
 
 macro_rules! named {
     ($($name:ident => $($path:ident)::+ ($($argument:ident: $type:ty),*) -> $result:ty;)*) => { $(
@@ -22,6 +22,9 @@ named! {
     __send => data::send(fd: c_int, source: *const c_void, count: size_t, flags: c_int) -> ssize_t;
     __connect => sockets::connect(fd: c_int, to: *const sockaddr, length: socklen_t) -> c_int;
     __poll => poll::poll(files: *mut pollfd, count: nfds_t, timeout: c_int) -> c_int;
+    __select => select::select(
+        count: c_int, reads: *mut fd_set, writes: *mut fd_set, others: *mut fd_set, timeout: *mut timeval
+    ) -> c_int;
     __fcntl => descriptors::fcntl(fd: c_int, command: c_int, argument: c_long) -> c_int;
     __dup2 => descriptors::dup2(old: c_int, new: c_int) -> c_int;
     __close => descriptors::close(fd: c_int) -> c_int;

@@ -1,10 +1,10 @@
-//! `poll` and `select`.
+//! `poll` and `ppoll`.
 
 use std::ffi::c_int;
 use std::slice;
 
 use host::{Errno, Mask};
-use libc::{epoll_event, fd_set, nfds_t, pollfd, sigset_t, timespec, timeval};
+use libc::{epoll_event, nfds_t, pollfd, sigset_t, timespec};
 
 use super::epoll::mask as bits;
 use super::sockets::meet_inherited;
@@ -55,7 +55,7 @@ pub unsafe extern "C" fn ppoll(
     let length = usize::try_from(count).unwrap_or(0);
     // The kernel says what is wrong with what is none of ours.
     let is_list = length <= MOST && memory::writable(files, length).is_ok();
-    let is_time = timeout.is_null() || memory::readable(timeout, 1).is_ok();
+    let is_time = memory::is_given_or_null(timeout);
     let list = if length == 0 || !is_list {
         &mut []
     } else {
@@ -97,7 +97,7 @@ fn is_ours(fd: c_int) -> bool {
 }
 
 /// Whether a call about it has to be looked at here.
-fn concerns_us(fd: c_int) -> bool {
+pub(super) fn concerns_us(fd: c_int) -> bool {
     is_ours(fd) || !process::is_open(fd)
 }
 
@@ -145,7 +145,8 @@ fn look(state: &mut State, list: &mut [pollfd], owners: &[Whose]) -> c_int {
     count
 }
 
-fn wait(
+/// Waits for files of either kind. Gives how many have events.
+pub(super) fn wait(
     shared: &Shared,
     list: &mut [pollfd],
     alarm: Alarm,
@@ -225,165 +226,3 @@ fn wait_once(
         _ => Ok(count),
     }
 }
-
-/// `select(2)`
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn select(
-    count: c_int,
-    reads: *mut fd_set,
-    writes: *mut fd_set,
-    others: *mut fd_set,
-    timeout: *mut timeval,
-) -> c_int {
-    let sets = Sets { count, all: [reads, writes, others] };
-    // SAFETY: the caller's promise.
-    meet_inherited(|| unsafe { sets.all_numbers() });
-    // SAFETY: the caller's promise.
-    let shared = match process::for_files(|| unsafe { sets.all_numbers() }) {
-        // SAFETY: the caller's promise.
-        Some(shared) if unsafe { sets.has_ours() } => shared,
-        // SAFETY: the caller's promise.
-        _ => return unsafe { real::select(count, reads, writes, others, timeout) },
-    };
-    // SAFETY: null, or a time as the application says.
-    let time = unsafe { timeout.as_ref() }.map(whole_seconds);
-    let alarm = match Alarm::after_time(time.as_ref()) {
-        Ok(alarm) => alarm,
-        Err(error) => return errno::int(Err(error)),
-    };
-    // SAFETY: the caller's promise.
-    let done = unsafe { sets.wait(shared, alarm, std::ptr::null()) };
-    // Linux says how much time was left, however the call has ended (`poll_select_finish`).
-    if !timeout.is_null() {
-        let left = alarm.left();
-        // SAFETY: as above.
-        unsafe { timeout.write(timeval { tv_sec: left.tv_sec, tv_usec: left.tv_nsec / 1000 }) };
-    }
-    errno::int(done)
-}
-
-/// `pselect(2)`
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn pselect(
-    count: c_int,
-    reads: *mut fd_set,
-    writes: *mut fd_set,
-    others: *mut fd_set,
-    timeout: *const timespec,
-    mask: *const sigset_t,
-) -> c_int {
-    let sets = Sets { count, all: [reads, writes, others] };
-    // SAFETY: the caller's promise.
-    meet_inherited(|| unsafe { sets.all_numbers() });
-    // SAFETY: the caller's promise.
-    let shared = match process::for_files(|| unsafe { sets.all_numbers() }) {
-        // SAFETY: the caller's promise.
-        Some(shared) if unsafe { sets.has_ours() } => shared,
-        // SAFETY: the caller's promise.
-        _ => return unsafe { real::pselect(count, reads, writes, others, timeout, mask) },
-    };
-    // SAFETY: null, or a time as the application says.
-    let alarm = Alarm::after_time(unsafe { timeout.as_ref() });
-    // SAFETY: the caller's promise.
-    errno::int(alarm.and_then(|alarm| unsafe { sets.wait(shared, alarm, mask) }))
-}
-
-/// A time of `select`, whose microseconds may be seconds and more, unlike the nanoseconds of all other calls.
-fn whole_seconds(time: &timeval) -> timespec {
-    let tv_sec = time.tv_sec.saturating_add(time.tv_usec / 1_000_000);
-    // Negative ones are no time.
-    let rest = if time.tv_usec < 0 { time.tv_usec } else { time.tv_usec % 1_000_000 };
-    timespec { tv_sec, tv_nsec: rest.saturating_mul(1000) }
-}
-
-/// What each set of `select` asks for, and which events are the answer.
-const ASKED: [(i16, i16); 3] = [
-    (libc::POLLIN, libc::POLLIN | libc::POLLHUP | libc::POLLERR),
-    (libc::POLLOUT, libc::POLLOUT | libc::POLLERR),
-    (libc::POLLPRI, libc::POLLPRI),
-];
-
-/// The sets of a call: those to be read, written, and looked at for urgent data.
-struct Sets {
-    count: c_int,
-    all: [*mut fd_set; 3],
-}
-
-impl Sets {
-    fn numbers(&self) -> std::ops::Range<c_int> {
-        0..self.count.clamp(0, libc::FD_SETSIZE as c_int)
-    }
-
-    /// # Safety
-    /// Each set is null, or can be read.
-    unsafe fn has(&self, set: usize, fd: c_int) -> bool {
-        let set = self.all.get(set).copied().unwrap_or(std::ptr::null_mut());
-        // SAFETY: the caller's promise, and a number that fits.
-        !set.is_null() && unsafe { libc::FD_ISSET(fd, set) }
-    }
-
-    /// # Safety
-    /// As for [`has`](Self::has).
-    unsafe fn all_numbers(&self) -> impl Iterator<Item = c_int> {
-        // SAFETY: the caller's promise.
-        self.numbers().filter(|fd| (0..3).any(|set| unsafe { self.has(set, *fd) }))
-    }
-
-    /// # Safety
-    /// As for [`has`](Self::has).
-    unsafe fn has_ours(&self) -> bool {
-        // SAFETY: the caller's promise.
-        self.numbers().any(|fd| concerns_us(fd) && (0..3).any(|set| unsafe { self.has(set, fd) }))
-    }
-
-    /// # Safety
-    /// Each set is null, or can be read and written.
-    unsafe fn wait(
-        &self,
-        shared: &Shared,
-        alarm: Alarm,
-        mask: *const sigset_t,
-    ) -> Result<c_int, Errno> {
-        if self.count < 0 {
-            return Err(Errno::INVAL);
-        }
-        let mut files = Vec::new();
-        for fd in self.numbers() {
-            let mut events = 0;
-            for (set, (asked, _)) in ASKED.iter().enumerate() {
-                // SAFETY: the caller's promise.
-                if unsafe { self.has(set, fd) } {
-                    events |= asked;
-                }
-            }
-            if events != 0 {
-                files.push(pollfd { fd, events, revents: 0 });
-            }
-        }
-        wait(shared, &mut files, alarm, mask)?;
-        if files.iter().any(|file| file.revents & libc::POLLNVAL != 0) {
-            return Err(Errno::BADF);
-        }
-        let mut count = 0;
-        for (set, (asked, answer)) in ASKED.iter().enumerate() {
-            let Some(set) = self.all.get(set).copied().filter(|set| !set.is_null()) else {
-                continue;
-            };
-            for file in &files {
-                if file.events & asked == 0 {
-                    continue;
-                }
-                if file.revents & answer == 0 {
-                    // SAFETY: the caller's promise.
-                    unsafe { libc::FD_CLR(file.fd, set) };
-                } else {
-                    count += 1;
-                }
-            }
-        }
-        Ok(count)
-    }
-}
-
-#[cfg(test)]
-mod tests;
