@@ -108,8 +108,11 @@ real! {
     fn execve(path: *const c_char, arguments: *const *const c_char, environment: *const *const c_char) -> c_int;
     fn syscall(number: c_long, a: c_long, b: c_long, c: c_long, d: c_long, e: c_long, f: c_long) -> c_long;
     fn fork() -> pid_t;
+    fn clone(function: *const c_void, stack: *mut c_void, flags: c_int, argument: *mut c_void, parent: *mut pid_t, thread: *mut c_void, child: *mut pid_t) -> c_int;
     fn chroot(path: *const c_char) -> c_int;
     fn _exit(status: c_int) -> c_int;
+    fn unshare(flags: c_int) -> c_int;
+    fn execveat(folder: c_int, path: *const c_char, arguments: *const *const c_char, environment: *const *const c_char, flags: c_int) -> c_int;
     fn execvpe(file: *const c_char, arguments: *const *const c_char, environment: *const *const c_char) -> c_int;
     fn fexecve(file: c_int, arguments: *const *const c_char, environment: *const *const c_char) -> c_int;
     fn posix_spawn(child: *mut pid_t, path: *const c_char, actions: *const posix_spawn_file_actions_t, attributes: *const posix_spawnattr_t, arguments: *const *mut c_char, environment: *const *mut c_char) -> c_int;

@@ -2,6 +2,7 @@
 #include "cases.h"
 #include <linux/sockios.h>
 #include <net/if.h>
+#include <sched.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/uio.h>
@@ -331,6 +332,17 @@ static void limits(void) {
   FD(stream());
 }
 
+// A process that has one thread has a table of descriptors of its own already: what it closes is closed.
+static void own_table(void) {
+  struct pair p = pair();
+  int server = listening(5), port = port_of(server);
+  R(unshare(CLONE_FILES));
+  R(close(server));
+  YES(bind_own(stream(), true, port) == port);
+  R(send(p.fd, "word", 4, 0));
+  peer_reads(p.peer, 4);
+}
+
 const struct test descriptor_cases[] = {
     {"dup", duplicates, ALL},
     {"dup wrong", duplicates_wrong, BOTH},
@@ -347,5 +359,6 @@ const struct test descriptor_cases[] = {
     {"SIGIO", signalled, BOTH},
     {"lowest numbers", lowest, BOTH},
     {"many sockets", limits, PASSIVE4},
+    {"unshare", own_table, BOTH},
     END,
 };

@@ -18,6 +18,7 @@ int __connect(int, const struct sockaddr *, socklen_t);
 int __close(int);
 int __poll(struct pollfd *, nfds_t, int);
 int __select(int, fd_set *, fd_set *, fd_set *, struct timeval *);
+pid_t __fork(void);
 int __fcntl(int, int, ...);
 int __dup2(int, int);
 
@@ -77,6 +78,10 @@ static void of_glibc(void) {
   FD_ZERO(&out);
   FD_SET(fd, &out);
   R(__select(fd + 1, NULL, &out, NULL, &limit));
+  pid_t child = __fork();
+  if (child == 0) _exit(__send(fd, "child", 5, 0) != 5);
+  R(waitpid(child, NULL, 0) == child);
+  peer_reads(peer, 5);
   R(__dup2(fd, 70) == 70);
   R(__close(fd));
   R(__write(70, "three", 5));

@@ -1,5 +1,6 @@
 // fork, and descriptors that are passed on.
 #include "children.h"
+#include <sched.h>
 
 static uint8_t data[4096];
 
@@ -167,6 +168,33 @@ static void exits(void) {
   peer_reads(p.peer, 100);
 }
 
+// A process that has a connection goes into the background, as `ssh -f` does.
+static void into_background(void) {
+  struct pair p = pair();
+  pid_t child = fork();
+  if (child == 0) {
+    if (send(p.fd, "first", 5, 0) != 5 || daemon(0, 1) < 0) _exit(9);
+    _exit(send(p.fd, "second", 6, 0) != 6);
+  }
+  ended(child);
+  R(close(p.fd));
+  peer_reads(p.peer, 100);
+}
+
+static int closes(void *fd) {
+  close(*(int *)fd);
+  _exit(3);
+}
+
+// A child that has its parent's memory until that goes on, but not its descriptors.
+static void cloned(void) {
+  static char stack[65536] __attribute__((aligned(16)));
+  struct pair p = pair();
+  ended(clone(closes, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, &p.fd));
+  R(send(p.fd, "parent", 6, MSG_NOSIGNAL));
+  peer_reads(p.peer, 6);
+}
+
 // Passes a descriptor to a child, which does nothing but `use` it and end with what that gives.
 static pid_t passed_to_child(int fd, int (*use)(int fd)) {
   int ends[2];
@@ -215,6 +243,8 @@ const struct test process_cases[] = {
     {"fork, another root", another_root, PASSIVE4},
     {"fork, killed", killed, BOTH},
     {"fork, exits", exits, ALL},
+    {"fork, into the background", into_background, BOTH},
+    {"fork, clone", cloned, BOTH},
     {"passed by SCM_RIGHTS", passed, BOTH},
     {"passed by SCM_RIGHTS, udp", passed_receiver, PASSIVE4},
     END,

@@ -158,6 +158,26 @@ static void vforked(void) {
   peer_reads(p.peer, 6);
 }
 
+static void executed_at(void) {
+  struct pair p = pair();
+  char number[16];
+  snprintf(number, sizeof number, "%d", p.fd);
+  pid_t child = fork();
+  if (child == 0) {
+    char *words[] = {(char *)program, "child-echo", number, (char *)prefix, NULL};
+    if (send(p.fd, "first", 5, 0) != 5) _exit(99);
+    execveat(AT_FDCWD, program, words, environ, 0);
+    _exit(100);
+  }
+  peer_reads(p.peer, 5);
+  R(close(p.fd));
+  peer_sends(p.peer, 1000);
+  peer_reads(p.peer, 1000);
+  peer_shuts(p.peer, SHUT_WR);
+  peer_reads(p.peer, 1);
+  ended(child);
+}
+
 // What the program does when a case has executed it.
 int executed(int count, char **words) {
   if (count < 4) return 30;
@@ -206,5 +226,6 @@ const struct test program_cases[] = {
     {"exec, close-on-exec", closed_by_exec, BOTH},
     {"exec, close-on-exec from the start", closed_by_exec_from_the_start, FAMILIES},
     {"exec, vfork", vforked, BOTH},
+    {"exec, execveat", executed_at, BOTH},
     END,
 };

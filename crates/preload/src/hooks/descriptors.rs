@@ -14,7 +14,7 @@ use crate::{errno, internal, memory, real};
 
 mod range;
 
-pub use range::close_range;
+pub use range::{close_range, unshare};
 
 /// `close(2)`
 #[unsafe(no_mangle)]

@@ -6,7 +6,9 @@ use std::ptr::null;
 use host::Errno;
 use libc::sigset_t;
 
-use super::{data, descriptors, epoll, files, messages, options, pieces, poll, select, sockets};
+use super::{
+    data, descriptors, epoll, files, messages, options, pieces, poll, program, select, sockets,
+};
 use crate::{environment, errno, memory, real};
 
 /// Bytes of the kernel's set of signals.
@@ -18,7 +20,7 @@ type Arguments = [c_long; 6];
 /// Calls of one subject. `None`: it is none of them.
 type Group = unsafe fn(c_long, Arguments) -> Option<c_long>;
 
-const GROUPS: [Group; 4] = [move_data, use_sockets, use_descriptors, wait];
+const GROUPS: [Group; 5] = [move_data, use_sockets, use_descriptors, wait, begin];
 
 /// An argument as what it stands for.
 macro_rules! pointer {
@@ -133,6 +135,7 @@ unsafe fn use_descriptors(number: c_long, [a, b, c, ..]: Arguments) -> Option<c_
             libc::SYS_dup3 => descriptors::dup3(fd, second, third),
             libc::SYS_fcntl => descriptors::fcntl(fd, second, c),
             libc::SYS_ioctl => descriptors::ioctl(fd, b as c_ulong, pointer!(c)),
+            libc::SYS_unshare => descriptors::unshare(fd),
             _ => return None,
         }
     };
@@ -177,6 +180,26 @@ unsafe fn wait(number: c_long, [a, b, c, d, e, f]: Arguments) -> Option<c_long> 
             libc::SYS_io_uring_setup if !environment::allows_io_uring() => {
                 // As where it is forbidden (`kernel.io_uring_disabled`).
                 errno::int(Err(Errno::PERM))
+            }
+            _ => return None,
+        }
+    };
+    Some(c_long::from(done))
+}
+
+/// Calls that begin processes and programs.
+///
+/// # Safety
+/// As for [`move_data`].
+unsafe fn begin(number: c_long, [a, b, c, d, e, _]: Arguments) -> Option<c_long> {
+    // SAFETY: the caller's promise.
+    let done = unsafe {
+        match number {
+            #[cfg(target_arch = "x86_64")]
+            libc::SYS_fork | libc::SYS_vfork => super::lifecycle::fork(),
+            libc::SYS_execve => program::execve(pointer!(a), pointer!(b), pointer!(c)),
+            libc::SYS_execveat => {
+                program::execveat(a as c_int, pointer!(b), pointer!(c), pointer!(d), e as c_int)
             }
             _ => return None,
         }

@@ -1,10 +1,11 @@
 //! Forking, another root, and ending.
 
-use std::ffi::{c_char, c_int};
+use std::ffi::{c_char, c_int, c_void};
 use std::time::Duration;
 
 use libc::pid_t;
 
+use super::descriptors;
 use crate::clock::{self, Alarm};
 use crate::kinds::{self, Kind};
 use crate::process::{self, Held, Shared};
@@ -75,6 +76,67 @@ pub unsafe extern "C" fn vfork() -> pid_t {
     unsafe { fork_sharing() }
 }
 
+/// `clone(2)`, by the C library's function for it: as `vfork`, where the child would have its parent's memory until that goes on.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn clone(
+    function: *const c_void,
+    stack: *mut c_void,
+    flags: c_int,
+    argument: *mut c_void,
+    parent: *mut pid_t,
+    thread: *mut c_void,
+    child: *mut pid_t,
+) -> c_int {
+    let flags = without_memory(flags);
+    if flags & libc::CLONE_VM == 0 {
+        share();
+    }
+    // SAFETY: the caller's promise; a child that has a copy of the memory may do all that one may that shares it, and more.
+    unsafe { real::clone(function, stack, flags, argument, parent, thread, child) }
+}
+
+/// The flags of `clone`, without the one by which a process that its parent waits for shares its memory.
+fn without_memory(flags: c_int) -> c_int {
+    let waits = flags & libc::CLONE_VFORK != 0 && flags & libc::CLONE_SIGHAND == 0;
+    if waits { flags & !libc::CLONE_VM } else { flags }
+}
+
+/// `daemon(3)`: the C library's forks without calling a public function, so the child would not have this process's
+/// connections, and this process would end without leaving them to it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn daemon(keeps_folder: c_int, keeps_streams: c_int) -> c_int {
+    // SAFETY: the caller's promise.
+    match unsafe { fork() } {
+        0 => {}
+        child if child < 0 => return -1,
+        // SAFETY: as above.
+        _ => unsafe { _exit(0) },
+    }
+    // SAFETY: strings that end with zero.
+    unsafe {
+        if libc::setsid() < 0 {
+            return -1;
+        }
+        if keeps_folder == 0 {
+            libc::chdir(c"/".as_ptr());
+        }
+        if keeps_streams != 0 {
+            return 0;
+        }
+        let null = libc::open(c"/dev/null".as_ptr(), libc::O_RDWR);
+        if null < 0 {
+            return -1;
+        }
+        for stream in libc::STDIN_FILENO..=libc::STDERR_FILENO {
+            descriptors::dup2(null, stream);
+        }
+        if null > libc::STDERR_FILENO {
+            descriptors::close(null);
+        }
+    }
+    0
+}
+
 /// `chroot(2)`: the daemon's socket is out of reach from there. So the process meets the daemon before, if it has not yet, as a
 /// worker that HAProxy has forked.
 #[unsafe(no_mangle)]
@@ -131,3 +193,17 @@ pub unsafe extern "C" fn _Exit(status: c_int) -> ! {
 #[used]
 #[unsafe(link_section = ".fini_array")]
 static FAREWELL_HOOK: extern "C" fn() = farewell;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_who_is_waited_for_has_memory_of_its_own() {
+        use libc::{CLONE_FILES, CLONE_SIGHAND, CLONE_THREAD, CLONE_VFORK, CLONE_VM, SIGCHLD};
+        assert_eq!(without_memory(CLONE_VM | CLONE_VFORK | SIGCHLD), CLONE_VFORK | SIGCHLD);
+        for kept in [CLONE_VM | CLONE_SIGHAND | CLONE_THREAD | CLONE_FILES, CLONE_VM, SIGCHLD] {
+            assert_eq!(without_memory(kept), kept);
+        }
+    }
+}

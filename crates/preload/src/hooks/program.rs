@@ -83,6 +83,20 @@ pub unsafe extern "C" fn fexecve(
     unsafe { real::fexecve(file, arguments, completed(variables).as_ptr()) }
 }
 
+/// `execveat(2)`
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn execveat(
+    folder: c_int,
+    path: *const c_char,
+    arguments: *const *const c_char,
+    variables: *const *const c_char,
+    flags: c_int,
+) -> c_int {
+    leave_to_program();
+    // SAFETY: as above.
+    unsafe { real::execveat(folder, path, arguments, completed(variables).as_ptr(), flags) }
+}
+
 /// `posix_spawn(3)`
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn posix_spawn(

@@ -1,4 +1,4 @@
-//! Many descriptors closed at once.
+//! Many descriptors closed at once, and the table of all.
 
 use std::ffi::{c_int, c_uint};
 
@@ -16,7 +16,7 @@ const CLOSE_ON_EXEC: c_int = 4;
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int {
     let shared = process::current();
-    let flags = match without_unsharing(shared, flags) {
+    let flags = match without_unsharing(shared, flags, UNSHARE) {
         Ok(flags) => flags,
         Err(error) => return errno::int(Err(error)),
     };
@@ -36,7 +36,7 @@ pub unsafe extern "C" fn close_range(first: c_uint, last: c_uint, flags: c_int) 
     if unshares {
         // The thread has a table of its own from here on, in which this library's files stay open too.
         // SAFETY: no memory is involved.
-        let done = unsafe { libc::unshare(libc::CLONE_FILES) };
+        let done = unsafe { real::unshare(libc::CLONE_FILES) };
         if done < 0 {
             return done;
         }
@@ -59,17 +59,31 @@ pub unsafe extern "C" fn close_range(first: c_uint, last: c_uint, flags: c_int) 
     0
 }
 
-/// The flags of `close_range`, without the one by which the thread gets a table of descriptors of its own: where there is a state, a
+/// `unshare(2)`
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn unshare(flags: c_int) -> c_int {
+    match without_unsharing(process::current(), flags, libc::CLONE_FILES) {
+        // SAFETY: the caller's promise.
+        Ok(flags) => unsafe { real::unshare(flags) },
+        Err(error) => errno::int(Err(error)),
+    }
+}
+
+/// The flags of a call, without the one by which the thread gets a table of descriptors of its own (`unshares`): where there is a state, a
 /// number must mean the same file to all threads, of which the caretaker is one. A thread that is the application's only one takes
 /// nothing from others.
 ///
 /// # Errors
 /// `ENOSYS`, as before Linux 5.9: the application has other threads, whose descriptors must stay.
-fn without_unsharing(shared: Option<&Shared>, flags: c_int) -> Result<c_int, Errno> {
-    if shared.is_none() || flags & UNSHARE == 0 {
+fn without_unsharing(
+    shared: Option<&Shared>,
+    flags: c_int,
+    unshares: c_int,
+) -> Result<c_int, Errno> {
+    if shared.is_none() || flags & unshares == 0 {
         return Ok(flags);
     }
-    if caretaker::minds_one_thread() { Ok(flags & !UNSHARE) } else { Err(Errno(libc::ENOSYS)) }
+    if caretaker::minds_one_thread() { Ok(flags & !unshares) } else { Err(Errno(libc::ENOSYS)) }
 }
 
 /// `closefrom(3)`
