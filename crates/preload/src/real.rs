@@ -49,20 +49,28 @@ macro_rules! real {
     )* };
 }
 
-/// `fdopen`, whose failure is null.
-///
-/// # Safety
-/// As the function of the C library.
-pub(crate) unsafe fn fdopen(fd: c_int, mode: *const c_char) -> *mut libc::FILE {
-    let found = find(c"fdopen");
-    if found.is_null() {
-        return std::ptr::null_mut();
-    }
-    type Function = unsafe extern "C" fn(c_int, *const c_char) -> *mut libc::FILE;
-    // SAFETY: the C library's function of that name has this signature.
-    let function = unsafe { std::mem::transmute::<*mut c_void, Function>(found) };
-    // SAFETY: the caller's promise.
-    unsafe { function(fd, mode) }
+/// Functions that make a stream, whose failure is null.
+macro_rules! streams {
+    ($(fn $name:ident($first:ident: $type:ty);)*) => { $(
+        /// # Safety
+        /// As the function of the C library.
+        pub(crate) unsafe fn $name($first: $type, mode: *const c_char) -> *mut libc::FILE {
+            let found = find(const { named(concat!(stringify!($name), "\0")) });
+            if found.is_null() {
+                return std::ptr::null_mut();
+            }
+            type Function = unsafe extern "C" fn($type, *const c_char) -> *mut libc::FILE;
+            // SAFETY: the C library's function of that name has this signature.
+            let function = unsafe { std::mem::transmute::<*mut c_void, Function>(found) };
+            // SAFETY: the caller's promise.
+            unsafe { function($first, mode) }
+        }
+    )* };
+}
+
+streams! {
+    fn fdopen(fd: c_int);
+    fn popen(command: *const c_char);
 }
 
 real! {
@@ -115,6 +123,7 @@ real! {
     fn execveat(folder: c_int, path: *const c_char, arguments: *const *const c_char, environment: *const *const c_char, flags: c_int) -> c_int;
     fn execvpe(file: *const c_char, arguments: *const *const c_char, environment: *const *const c_char) -> c_int;
     fn fexecve(file: c_int, arguments: *const *const c_char, environment: *const *const c_char) -> c_int;
+    fn system(command: *const c_char) -> c_int;
     fn posix_spawn(child: *mut pid_t, path: *const c_char, actions: *const posix_spawn_file_actions_t, attributes: *const posix_spawnattr_t, arguments: *const *mut c_char, environment: *const *mut c_char) -> c_int;
     fn posix_spawnp(child: *mut pid_t, file: *const c_char, actions: *const posix_spawn_file_actions_t, attributes: *const posix_spawnattr_t, arguments: *const *mut c_char, environment: *const *mut c_char) -> c_int;
     fn vdprintf(fd: c_int, format: *const c_char, arguments: *mut c_void) -> c_int;

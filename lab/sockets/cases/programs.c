@@ -158,6 +158,24 @@ static void vforked(void) {
   peer_reads(p.peer, 6);
 }
 
+// As a server does that runs commands for whoever has connected.
+static void by_shell(void) {
+  struct pair p = pair();
+  int saved = dup(STDOUT_FILENO), statuses[2] = {-1, -1};
+  dup2(p.fd, STDOUT_FILENO);
+  statuses[0] = system("echo word");
+  FILE *into = popen("cat", "w");
+  if (into) {
+    fputs("through cat\n", into);
+    statuses[1] = pclose(into);
+  }
+  dup2(saved, STDOUT_FILENO);
+  line("the shells ended with %d, %d", statuses[0], statuses[1]);
+  peer_reads(p.peer, 17);
+  R(send(p.fd, "parent", 6, MSG_NOSIGNAL));
+  peer_reads(p.peer, 6);
+}
+
 static void executed_at(void) {
   struct pair p = pair();
   char number[16];
@@ -223,6 +241,7 @@ const struct test program_cases[] = {
     {"exec, spawned with a connection", spawned, ALL},
     {"exec, standard input", as_standard_input, BOTH},
     {"exec, cat", to_cat, BOTH},
+    {"exec, shell", by_shell, BOTH},
     {"exec, close-on-exec", closed_by_exec, BOTH},
     {"exec, close-on-exec from the start", closed_by_exec_from_the_start, FAMILIES},
     {"exec, vfork", vforked, BOTH},

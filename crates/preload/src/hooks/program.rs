@@ -3,9 +3,10 @@
 use std::ffi::{CStr, c_char, c_int};
 use std::ptr::null;
 
-use libc::{pid_t, posix_spawn_file_actions_t, posix_spawnattr_t};
+use libc::{FILE, pid_t, posix_spawn_file_actions_t, posix_spawnattr_t};
 
 use super::lifecycle::share;
+use crate::kinds::Kind;
 use crate::{environment, process, real};
 
 /// The list of an environment, with what this library needs.
@@ -149,6 +150,30 @@ unsafe fn spawn(
     unsafe {
         let variables = completed(variables.cast());
         by(child, file, actions, attributes, arguments, variables.as_ptr().cast())
+    }
+}
+
+/// `system(3)`
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn system(command: *const c_char) -> c_int {
+    share_streams();
+    // SAFETY: the caller's promise.
+    unsafe { real::system(command) }
+}
+
+/// `popen(3)`
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn popen(command: *const c_char, mode: *const c_char) -> *mut FILE {
+    share_streams();
+    // SAFETY: the caller's promise.
+    unsafe { real::popen(command, mode) }
+}
+
+/// A shell has the standard streams, which may be a connection by now, as where a server has `dup2` put one there.
+fn share_streams() {
+    let mut streams = libc::STDIN_FILENO..=libc::STDERR_FILENO;
+    if streams.any(|fd| process::known(fd) == Kind::Session) {
+        share();
     }
 }
 
