@@ -39,6 +39,7 @@ pub(crate) use carriers::carried_by;
 pub(crate) use datagrams::is_the_kernels;
 pub(crate) use listener::{closes_on_exec, status_flags};
 pub(crate) use options::word;
+pub(crate) use owner::sets_owner;
 
 /// Placeholders that are kept for the next session.
 const SPARES: usize = 128;

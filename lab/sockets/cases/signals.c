@@ -1,5 +1,5 @@
 // Calls that a signal interrupts: EINTR, and SA_RESTART.
-#include "cases.h"
+#include "talk.h"
 #include <sys/epoll.h>
 #include <sys/select.h>
 
@@ -141,6 +141,55 @@ static void in_the_handler(void) {
   peer_reads(p.peer, 16);
 }
 
+static void owned(int fd) {
+  catch_signal(SIGIO, SA_RESTART);
+  R(fcntl(fd, F_SETOWN, getpid()));
+  R(fcntl(fd, F_SETFL, O_ASYNC | O_NONBLOCK));
+}
+
+static void signal_comes(void) {
+  for (int i = 0; i < 100 && !signals; i++) pause_ms(5);
+  YES(signals > 0);
+  signals = 0;
+}
+
+// SIGIO of a socket that has an owner before it has a connection.
+static void owned_early(void) {
+  int number = remote("listen %d 5", version()), fd = stream();
+  socklen_t length;
+  struct sockaddr_storage name = to_peer(remote("port %d", number), &length);
+  owned(fd);
+  R(connect(fd, (struct sockaddr *)&name, length));
+  int peer = remote("accept %d", number);
+  signal_comes();
+  peer_sends(peer, 10);
+  signal_comes();
+  R(recv(fd, data, 100, 0));
+}
+
+static void owned_listener(void) {
+  int server = listening(5);
+  owned(server);
+  signals = 0;
+  remote("connect %d %d", version(), port_of(server));
+  signal_comes();
+  FD(accept(server, NULL, NULL));
+}
+
+static void owned_datagrams(void) {
+  struct talk t = talk(true);
+  owned(t.fd);
+  signals = 0;
+  peer_sends_to(t, 5);
+  signal_comes();
+  R(recv(t.fd, data, 100, 0));
+  R(ioctl(t.fd, FIOASYNC, &(int){0}));
+  peer_sends_to(t, 5);
+  pause_ms(50);
+  line("signals %d", (int)signals);
+  R(recv(t.fd, data, 100, 0));
+}
+
 const struct test signal_cases[] = {
     {"EINTR reading", reading, BOTH},
     {"EINTR reading, restarted", reading_restarted, BOTH},
@@ -154,5 +203,8 @@ const struct test signal_cases[] = {
     {"EINTR connecting, restarted", connecting_restarted, PASSIVE4},
     {"EINTR closing", closing, BOTH},
     {"send in a handler", in_the_handler, BOTH},
+    {"SIGIO from the start", owned_early, PASSIVE4 | PASSIVE6},
+    {"SIGIO of a listener", owned_listener, PASSIVE4 | PASSIVE6},
+    {"SIGIO of datagrams", owned_datagrams, PASSIVE4 | PASSIVE6},
     END,
 };

@@ -9,7 +9,7 @@ use crate::clock::Alarm;
 use crate::kinds::{self, Kind};
 use crate::process::{self, Held, Shared};
 use crate::sleeping::wait_for;
-use crate::state::State;
+use crate::state::{State, sets_owner};
 use crate::{errno, internal, memory, real};
 
 mod range;
@@ -215,7 +215,11 @@ pub unsafe extern "C" fn fcntl(fd: c_int, command: c_int, argument: c_long) -> c
                 return 0;
             }
             // SAFETY: the caller's promise.
-            unsafe { real::fcntl(fd, command, argument) }
+            let done = unsafe { real::fcntl(fd, command, argument) };
+            if done == 0 && kind != Kind::Session && argument as c_int & libc::O_ASYNC != 0 {
+                shared.lock().follow_kernel(fd);
+            }
+            done
         }
         (libc::F_GETFL, Kind::Session) => libc::O_RDWR | state.shared_place(fd).flags,
         (libc::F_GETFD, Kind::Session) => c_int::from(state.place(fd).close_on_exec),
@@ -228,7 +232,11 @@ pub unsafe extern "C" fn fcntl(fd: c_int, command: c_int, argument: c_long) -> c
             // It may wait for a lock (`F_SETLKW`).
             drop(state);
             // SAFETY: the caller's promise.
-            unsafe { real::fcntl(fd, command, argument) }
+            let done = unsafe { real::fcntl(fd, command, argument) };
+            if done == 0 && sets_owner(command) {
+                shared.lock().follow_kernel(fd);
+            }
+            done
         }
     }
 }
@@ -278,7 +286,11 @@ pub unsafe extern "C" fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_voi
     if kind == Kind::Listener || kind == Kind::Datagrams && has_none(&mut state) {
         drop(state);
         // SAFETY: the caller's promise.
-        return unsafe { real::ioctl(fd, request, argument) };
+        let done = unsafe { real::ioctl(fd, request, argument) };
+        if done == 0 && OWNING.contains(&request) {
+            shared.lock().follow_kernel(fd);
+        }
+        return done;
     }
     if is_flag && state.is_carried(fd) {
         // Other processes may have it too.
@@ -356,7 +368,8 @@ const SETTABLE: c_int = libc::O_NONBLOCK | libc::O_APPEND | libc::O_ASYNC | libc
 /// Bytes never sent yet, and whether urgent data is next (`uapi/linux/sockios.h`).
 const SIOCOUTQNSD: c_ulong = 0x894b;
 const SIOCATMARK: c_ulong = 0x8905;
-/// Requests that read a word.
+/// Requests about who is signalled, and those that read a word.
+const OWNING: [c_ulong; 3] = [libc::FIOASYNC as c_ulong, SIOCSPGRP, FIOSETOWN];
 const READ: [c_ulong; 4] =
     [libc::FIONBIO as c_ulong, libc::FIOASYNC as c_ulong, SIOCSPGRP, FIOSETOWN];
 /// Who is signalled (`asm-generic/sockios.h`).

@@ -13,7 +13,7 @@ use host::{Domain, Errno, Kind as SocketKind};
 
 use super::alone::is_alone;
 use super::options::options_of;
-use super::{Place, State, status_flags, word};
+use super::{State, word};
 use crate::address::{self, bound, id};
 use crate::kinds::{self, Kind};
 use crate::waiting::World;
@@ -99,7 +99,7 @@ impl State {
             return Err(Errno::OPNOTSUPP);
         }
         self.new_session(fd)?;
-        *self.place(fd) = Place { flags: status_flags(fd), ..Place::default() };
+        *self.place(fd) = self.place_like_kernels(fd);
         self.waiters.halves.settle(id(fd), peer);
         self.datagrams.insert(fd, Datagrams { peer, ..Datagrams::default() });
         if peer.is_none() && local.port() != 0 {

@@ -7,7 +7,7 @@ use std::os::fd::BorrowedFd;
 use host::Errno;
 
 use super::alone::is_alone;
-use super::{Place, State};
+use super::State;
 use crate::address::{bound, id};
 use crate::kinds::{self, Kind};
 use crate::{clock, real, report};
@@ -87,7 +87,7 @@ impl State {
             return Err(error);
         }
         let number = self.prove(fd, 0);
-        *self.place(fd) = Place { flags: status_flags(fd), ..Place::default() };
+        *self.place(fd) = self.place_like_kernels(fd);
         kinds::set(fd, Kind::Listener);
         let listener = Listener { number, serves: false, wanted: false, told: 0, asked: 0 };
         self.listeners.insert(fd, listener);

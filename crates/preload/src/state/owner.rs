@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_long};
 
 use host::{Errno, Mask};
 
-use super::State;
+use super::{Place, State, status_flags};
 use crate::{memory, real};
 
 /// The process or, negative, the group of processes that is signalled, and how.
@@ -39,6 +39,21 @@ const PROCESS: c_int = 1;
 const GROUP: c_int = 2;
 
 impl Owner {
+    /// That of the kernel's socket.
+    fn of_kernels(fd: c_int) -> Self {
+        let mut owner = Extended { kind: THREAD, id: 0 };
+        // SAFETY: room for the answer to the first; the second involves no memory.
+        let (done, signal) = unsafe {
+            let done = real::fcntl(fd, GET_EXTENDED, (&raw mut owner) as c_long);
+            (done, real::fcntl(fd, GET_SIGNAL, 0))
+        };
+        let id = if owner.kind == GROUP { -owner.id } else { owner.id };
+        if done < 0 || id == EVERYBODY {
+            return Self::default();
+        }
+        Self { id, is_process: owner.kind != THREAD, signal: signal.max(0) }
+    }
+
     /// Sends it a signal. Gives whether it is there.
     fn send(self, signal: c_int) -> bool {
         let call = if self.is_process { libc::SYS_kill } else { libc::SYS_tkill };
@@ -62,6 +77,23 @@ impl Owner {
 }
 
 impl State {
+    /// What a socket of the kernel's is like that the stack has, too, or instead, from now on.
+    pub(crate) fn place_like_kernels(&mut self, fd: c_int) -> Place {
+        let flags = status_flags(fd);
+        // Nobody else is signalled.
+        let owner =
+            if flags & libc::O_ASYNC == 0 { Owner::default() } else { Owner::of_kernels(fd) };
+        self.is_owned |= owner.id != 0;
+        Place { flags, owner, ..Place::default() }
+    }
+
+    /// The kernel was told who gets the signals of a socket that the stack has, too, or that somebody does.
+    pub(crate) fn follow_kernel(&mut self, fd: c_int) {
+        let Place { flags, owner, .. } = self.place_like_kernels(fd);
+        let place = self.shared_place(fd);
+        (place.flags, place.owner) = (flags, owner);
+    }
+
     /// Sets who gets a session's signals.
     ///
     /// # Errors
@@ -166,3 +198,8 @@ const SET_SIGNAL: c_int = 10;
 const GET_SIGNAL: c_int = 11;
 const SET_EXTENDED: c_int = 15;
 const GET_EXTENDED: c_int = 16;
+
+/// Whether a command says who gets the signals of a file, and which.
+pub(crate) fn sets_owner(command: c_int) -> bool {
+    matches!(command, libc::F_SETOWN | SET_EXTENDED | SET_SIGNAL)
+}

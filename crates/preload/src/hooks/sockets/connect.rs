@@ -13,7 +13,7 @@ use crate::clock;
 use crate::kinds::{self, Kind};
 use crate::process::{self, Held, Shared};
 use crate::sleeping::wait_ready;
-use crate::state::{Place, closes_on_exec, status_flags};
+use crate::state::{Place, closes_on_exec};
 use crate::{address, errno, real, signals};
 
 /// `connect(2)`
@@ -161,7 +161,7 @@ fn take_over<'a>(call: &Call<'a>, mut state: Held<'a>, fd: c_int) -> (Held<'a>, 
         return (state, Err(error));
     }
     let close_on_exec = closes_on_exec(fd);
-    let place = Place { flags: status_flags(fd), close_on_exec, ..Place::default() };
+    let place = Place { close_on_exec, ..state.place_like_kernels(fd) };
     state.occupy(fd, place);
     state.take_over_watches(fd);
     (state, Ok(()))
