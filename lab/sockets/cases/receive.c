@@ -154,6 +154,13 @@ static void from(void) {
   arrived(p.fd, 10);
   R(recvfrom(p.fd, data, 100, 0, (struct sockaddr *)&name, &length));
   line("length %d, family %#x", (int)length, name.ss_family);
+  // What cannot be told takes the data with it.
+  peer_sends(p.peer, 10);
+  arrived(p.fd, 10);
+  R(recvfrom(p.fd, data, 2, 0, (struct sockaddr *)&name, NULL));
+  length = -1;
+  R(recvfrom(p.fd, data, 2, 0, (struct sockaddr *)&name, &length));
+  R(recv(p.fd, data, 100, 0));
 }
 
 static void bad_pointer(void) {

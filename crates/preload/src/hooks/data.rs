@@ -213,7 +213,7 @@ pub unsafe extern "C" fn recvfrom(
     length: *mut socklen_t,
 ) -> ssize_t {
     let kind = receiver(fd);
-    if kind == Kind::Datagrams && (from.is_null() || !length.is_null()) {
+    if kind == Kind::Datagrams {
         // Without a length a datagram is lost, as it is on the kernel, which looks there last.
         let is_there = from.is_null() || memory::writable(length, 1).is_ok();
         let mut piece = iovec { iov_base: target, iov_len: count };
@@ -237,17 +237,28 @@ pub unsafe extern "C" fn recvfrom(
     }
     // SAFETY: the caller's promise.
     let received = unsafe { receive_into(fd, target, count, flags) };
-    if let (Ok(received), false) = (&received, from.is_null()) {
-        match received.shape {
-            // SAFETY: the caller's promise.
-            Some(shape) => drop(unsafe { address::write(shape.from, from, length) }),
-            // A stream has none.
-            // SAFETY: the caller's promise.
-            None if memory::writable(length, 1).is_ok() => unsafe { length.write(0) },
-            None => {}
+    if received.is_ok() && !from.is_null() {
+        // SAFETY: the caller's promise.
+        if let Err(error) = unsafe { say_none(length) } {
+            return errno::size(Err(error));
         }
     }
     bytes(received)
+}
+
+/// Says that a stream's data comes with no address (`move_addr_to_user`): what was received is lost if that cannot be said.
+///
+/// # Safety
+/// A length can be read and written there, if anything can.
+unsafe fn say_none(length: *mut socklen_t) -> Result<(), Errno> {
+    memory::writable(length, size_of::<socklen_t>())?;
+    // SAFETY: the caller's promise.
+    if i32::try_from(unsafe { length.read() }).is_err() {
+        return Err(Errno::INVAL);
+    }
+    // SAFETY: as above.
+    unsafe { length.write(0) };
+    Ok(())
 }
 
 /// `recvfrom(2)`, as programs that check their buffers call it.
