@@ -167,6 +167,12 @@ static void actions(void) {
   line("answers %d", (int)answers);
   show_action("after it", SIGUSR1);
   YES(signal(SIGUSR1, SIG_IGN) == SIG_DFL);
+  YES(sigset(SIGUSR2, same_call) == SIG_DFL);
+  show_action("sigset", SIGUSR2);
+  YES(sigset(SIGUSR2, SIG_HOLD) == same_call);
+  YES(sigset(SIGUSR2, jump) == SIG_HOLD);
+  YES(sigset(SIGUSR2, SIG_IGN) == jump);
+  YES(sigset(0, same_call) == SIG_ERR);
   R(sigaction(SIGKILL, &action, NULL));
   R(sigaction(65, &action, NULL));
   YES(signal(0, same_call) == SIG_ERR);

@@ -9,6 +9,9 @@ use libc::sighandler_t;
 
 use crate::{errno, signals};
 
+/// `SIG_HOLD`
+const HOLD: sighandler_t = 2;
+
 /// Signals whose handlers end calls when `signal` sets them (`siginterrupt`), a bit each.
 static ENDING: AtomicU64 = AtomicU64::new(0);
 
@@ -67,6 +70,34 @@ pub unsafe extern "C" fn sysv_signal(signal: c_int, handler: sighandler_t) -> si
 pub unsafe extern "C" fn __sysv_signal(signal: c_int, handler: sighandler_t) -> sighandler_t {
     // SAFETY: the caller's promise.
     unsafe { sysv_signal(signal, handler) }
+}
+
+/// `sigset(3)`: sets what is done with a signal and lets it come, or ([`HOLD`]) holds it back.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sigset(number: c_int, handler: sighandler_t) -> sighandler_t {
+    let holds = handler == HOLD;
+    let old = if holds { action(number) } else { set(number, handler, 0, false) };
+    if old == libc::SIG_ERR {
+        return old;
+    }
+    let how = if holds { libc::SIG_BLOCK } else { libc::SIG_UNBLOCK };
+    // SAFETY: all zeros are a set without signals; room for two sets, and a number of a signal.
+    let was_held = unsafe {
+        let (mut own, mut before) = (std::mem::zeroed(), std::mem::zeroed());
+        libc::sigaddset(&raw mut own, number);
+        libc::pthread_sigmask(how, &raw const own, &raw mut before);
+        libc::sigismember(&raw const before, number) == 1
+    };
+    if was_held { HOLD } else { old }
+}
+
+/// What is done with a signal.
+fn action(number: c_int) -> sighandler_t {
+    let mut action = MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: room for an action.
+    let done = unsafe { signals::set(number, std::ptr::null(), action.as_mut_ptr()) };
+    // SAFETY: all zeros are an action, too.
+    if done == 0 { unsafe { action.assume_init() }.sa_sigaction } else { libc::SIG_ERR }
 }
 
 /// `siginterrupt(3)`
