@@ -167,6 +167,14 @@ static void stamps(void) {
   peer_sends_to(t, 10);
   until(t.fd, POLLIN);
   receive(t.fd, 0, 100);
+  // Where nothing can be written, nothing is told.
+  set(t.fd, SOL_SOCKET, SO_TIMESTAMPNS_OLD, 1);
+  peer_sends_to(t, 10);
+  until(t.fd, POLLIN);
+  struct iovec part = {data, 100};
+  struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = (void *)8, .msg_controllen = 64};
+  R(recvmsg(t.fd, &message, MSG_DONTWAIT));
+  line("control %zu, flags %#x", message.msg_controllen, message.msg_flags);
 }
 
 static void stamping(void) {

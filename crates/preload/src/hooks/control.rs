@@ -288,6 +288,9 @@ impl List<'_> {
             self.message.msg_flags |= libc::MSG_CTRUNC;
             return;
         }
+        if memory::writable(self.message.msg_control, self.room).is_err() {
+            return;
+        }
         let whole = HEAD + data.len();
         let length = whole.min(left);
         if length < whole {
