@@ -39,7 +39,8 @@ macro_rules! real {
                 }
                 FOUND.store(found, Ordering::Relaxed);
             }
-            type Function = unsafe extern "C" fn($($type),*) -> $result;
+            // A thread that is cancelled in it (`pthread_cancel`) leaves it by unwinding.
+            type Function = unsafe extern "C-unwind" fn($($type),*) -> $result;
             // SAFETY: the C library's function of that name has this signature; a variadic one finds its arguments where
             // fixed ones of these types are passed (System V on x86-64, AAPCS64).
             let function = unsafe { std::mem::transmute::<*mut c_void, Function>(found) };
