@@ -1,4 +1,4 @@
-//! A call that may wait in a session, or for the answer of a stack worker.
+//! Calls that may wait, and one that waits in a session, or for the answer of a stack worker.
 
 use std::cell::Cell;
 use std::ffi::c_int;
@@ -10,6 +10,18 @@ use crate::kinds::{self, Kind};
 use crate::process::{Held, Shared};
 use crate::sockets::Sockets;
 use crate::state::State;
+
+unsafe extern "C-unwind" {
+    fn pthread_testcancel();
+}
+
+/// A call that may wait begins: a thread that was cancelled ends here, whether the call would have to wait or not. It has nothing
+/// that others wait for.
+#[inline]
+pub(crate) fn begins() {
+    // SAFETY: no memory is involved.
+    unsafe { pthread_testcancel() };
+}
 
 /// A call about a session, from before it takes the lock until after it has let go of it.
 pub(crate) struct Call<'a> {

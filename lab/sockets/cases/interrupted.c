@@ -73,6 +73,50 @@ static void cancelled(void) {
   works();
 }
 
+// Each returns at once, again and again.
+static void peeks(void) {
+  for (;;) recv(p.fd, data, 1, MSG_PEEK);
+}
+static void polls(void) {
+  for (struct pollfd one = {.fd = p.fd, .events = POLLIN};;) poll(&one, 1, -1);
+}
+static void selects(void) {
+  for (fd_set in;;) {
+    FD_ZERO(&in);
+    FD_SET(p.fd, &in);
+    select(p.fd + 1, &in, NULL, NULL, NULL);
+  }
+}
+static void waits(void) {
+  struct epoll_event event = {.events = EPOLLIN};
+  int epoll = epoll_create1(0);
+  epoll_ctl(epoll, EPOLL_CTL_ADD, p.fd, &event);
+  for (;;) epoll_wait(epoll, &event, 1, -1);
+}
+static void (*const busy[])(void) = {peeks, polls, selects, waits};
+
+static void *keeps_busy(void *kind) {
+  busy[(intptr_t)kind]();
+  return kind;
+}
+
+static void cancelled_while_busy(void) {
+  p = pair();
+  peer_sends(p.peer, 10);
+  arrived(p.fd, 10);
+  for (intptr_t kind = 0; kind < (intptr_t)(sizeof busy / sizeof *busy); kind++) {
+    pthread_t thread;
+    void *left = NULL;
+    pthread_create(&thread, NULL, keeps_busy, (void *)kind);
+    pause_ms(30);
+    R(pthread_cancel(thread));
+    R(pthread_join(thread, &left));
+    line("%d: %s", (int)kind, left == PTHREAD_CANCELED ? "cancelled" : "returned");
+  }
+  R(recv(p.fd, data, 10, 0));
+  works();
+}
+
 static sigjmp_buf back;
 static volatile sig_atomic_t jumps;
 static void jump(int number) {
@@ -180,6 +224,7 @@ static void actions(void) {
 
 const struct test interrupted_cases[] = {
     {"cancelled threads", cancelled, BOTH | PASSIVE6},
+    {"cancelled busy threads", cancelled_while_busy, BOTH},
     {"left by siglongjmp", left_by_jump, BOTH | PASSIVE6},
     {"handlers among calls", handlers_among_calls, BOTH},
     {"actions of signals", actions, PASSIVE4},

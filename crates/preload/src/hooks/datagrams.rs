@@ -14,7 +14,7 @@ use crate::process::{self, Held, Shared};
 use crate::sleeping::{again, wait_ready};
 use crate::state::{State, is_the_kernels};
 use crate::waiting::World;
-use crate::{address, errno, real, uncancelled, vectors};
+use crate::{address, call, errno, real, uncancelled, vectors};
 
 /// Of so many datagrams, the kernel's come first once.
 const TURNS: u8 = 16;
@@ -59,6 +59,7 @@ pub(super) unsafe fn receive(
     message: &mut msghdr,
     flags: c_int,
 ) -> Result<usize, Errno> {
+    call::begins();
     let Some((shared, state)) = served(fd) else {
         // SAFETY: the caller's promise.
         return unsafe { by_kernel(fd, message, flags) };
@@ -229,6 +230,7 @@ unsafe fn tell(
 /// # Safety
 /// As for `sendmsg`.
 pub(super) unsafe fn send(fd: c_int, message: &msghdr, flags: c_int) -> Result<usize, Errno> {
+    call::begins();
     let (name, length) = (message.msg_name.cast::<sockaddr>(), message.msg_namelen);
     let to = if name.is_null() || length == 0 {
         None

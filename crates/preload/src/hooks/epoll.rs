@@ -13,7 +13,7 @@ use crate::kinds::{self, Kind};
 use crate::process::{self, Shared};
 use crate::sleeping::{Wait, poll, wait_while};
 use crate::state::State;
-use crate::{arrival, errno, memory, real, uncancelled};
+use crate::{arrival, call, errno, memory, real, uncancelled};
 
 /// Events of one call at most (`EP_MAX_EVENTS`); the kernel refuses more.
 const MOST: c_int = c_int::MAX / size_of::<epoll_event>() as c_int;
@@ -275,6 +275,7 @@ fn wait_either(
     alarm: Alarm,
     mask: *const sigset_t,
 ) -> Result<c_int, Errno> {
+    call::begins();
     let found = match shared {
         Some(shared) => Continue(shared),
         None => await_state(epoll, events, alarm, mask)?,

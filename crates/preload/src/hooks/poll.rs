@@ -13,7 +13,7 @@ use crate::kinds::{self, Kind};
 use crate::process::{self, Shared};
 use crate::sleeping::{MOMENT, wait_for};
 use crate::state::State;
-use crate::{errno, memory, real};
+use crate::{call, errno, memory, real};
 
 /// Files of one call at most: more than a process can have.
 const MOST: usize = 1 << 20;
@@ -152,6 +152,7 @@ pub(super) fn wait(
     alarm: Alarm,
     mask: *const sigset_t,
 ) -> Result<c_int, Errno> {
+    call::begins();
     loop {
         let count = wait_once(shared, list, alarm, mask)?;
         if count > 0 || alarm.is_over() || !list.iter().any(|file| is_elsewhere(file.fd)) {

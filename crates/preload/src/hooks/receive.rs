@@ -5,7 +5,7 @@ use std::io::IoSliceMut;
 
 use host::{Errno, Incoming, Mask, Received};
 
-use crate::call::Call;
+use crate::call::{self, Call};
 use crate::process;
 use crate::sleeping::{again, regained, wait_ready};
 
@@ -18,6 +18,7 @@ pub(super) fn receive(
     if !process::is_open(fd) {
         return Err(Errno::BADF);
     }
+    call::begins();
     let shared = process::current().ok_or(Errno::CONNRESET)?;
     let mut incoming = Incoming {
         peek: flags & libc::MSG_PEEK != 0,

@@ -5,7 +5,7 @@ use std::io::IoSlice;
 
 use host::{Errno, Mask, Outgoing};
 
-use crate::call::Call;
+use crate::call::{self, Call};
 use crate::process;
 use crate::sleeping::{again, regained, wait_ready};
 
@@ -33,6 +33,7 @@ fn try_send(
     if !process::is_open(fd) {
         return Err(Errno::BADF);
     }
+    call::begins();
     let shared = process::current().ok_or(Errno::PIPE)?;
     let outgoing = Outgoing {
         to,

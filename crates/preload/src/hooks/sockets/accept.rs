@@ -14,7 +14,7 @@ use crate::kinds::{self, Kind};
 use crate::process::{self, Held, Shared};
 use crate::signals;
 use crate::sleeping::wait_for;
-use crate::{errno, real};
+use crate::{call, errno, real};
 
 /// How long who came too late for a connection looks away.
 const BREATH: Duration = Duration::from_micros(100);
@@ -98,6 +98,7 @@ type Name = (*mut sockaddr, *mut socklen_t);
 unsafe fn take(shared: &Shared, listener: c_int, name: Name, flags: c_int) -> Result<Taken, Errno> {
     // SAFETY: the caller's promise.
     let by_kernel = || Taken::Kernels(unsafe { real::accept4(listener, name.0, name.1, flags) });
+    call::begins();
     let call = Call::new(shared);
     let mut state = shared.lock();
     if state.adopt(listener).is_err() {
