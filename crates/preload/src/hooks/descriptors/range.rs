@@ -69,9 +69,9 @@ pub unsafe extern "C" fn unshare(flags: c_int) -> c_int {
     }
 }
 
-/// The flags of a call, without the one by which the thread gets a table of descriptors of its own (`unshares`): where there is a state, a
-/// number must mean the same file to all threads, of which the caretaker is one. A thread that is the application's only one takes
-/// nothing from others.
+/// The flags of a call, without the one by which the thread gets a table of descriptors of its own (`unshares`): where there is a
+/// state, a number must mean the same file to all threads, of which the caretaker is one. A thread that is the application's only
+/// one takes nothing from others.
 ///
 /// # Errors
 /// `ENOSYS`, as before Linux 5.9: the application has other threads, whose descriptors must stay.
