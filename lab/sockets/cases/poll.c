@@ -1,5 +1,6 @@
 // poll, ppoll.
 #include "cases.h"
+#include <sys/resource.h>
 
 static uint8_t data[65536];
 
@@ -108,6 +109,13 @@ static void odd(void) {
   R(ppoll(&one, 1, &limit, NULL));
   limit.tv_nsec = 1000000000;
   R(ppoll(&one, 1, &limit, NULL));
+  // More than the process may have open.
+  static struct pollfd many[2001];
+  struct rlimit files = {2000, 2000};
+  for (int i = 0; i < 2001; i++) many[i] = (struct pollfd){.fd = p.fd, .events = POLLIN};
+  R(setrlimit(RLIMIT_NOFILE, &files));
+  R(poll(many, 2000, 0));
+  R(poll(many, 2001, 0));
 }
 
 // A signal that only ppoll lets through.

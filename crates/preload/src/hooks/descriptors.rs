@@ -162,7 +162,7 @@ unsafe fn replace(old: c_int, new: c_int, flags: c_int) -> c_int {
 }
 
 /// Whether a file may be put at a number (`ksys_dup3`).
-fn is_within_limit(fd: c_int) -> bool {
+pub(super) fn is_within_limit(fd: c_int) -> bool {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: room for the answer.
     unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) };

@@ -6,6 +6,7 @@ use std::slice;
 use host::{Errno, Mask};
 use libc::{epoll_event, nfds_t, pollfd, sigset_t, timespec};
 
+use super::descriptors::is_within_limit;
 use super::epoll::mask as bits;
 use super::sockets::meet_inherited;
 use crate::clock::Alarm;
@@ -53,8 +54,10 @@ pub unsafe extern "C" fn ppoll(
     mask: *const sigset_t,
 ) -> c_int {
     let length = usize::try_from(count).unwrap_or(0);
-    // The kernel says what is wrong with what is none of ours.
-    let is_list = length <= MOST && memory::writable(files, length).is_ok();
+    // The kernel says what is wrong with what is none of ours, and with more files than there may be.
+    let is_short = length <= libc::FD_SETSIZE;
+    let fits = is_short || length <= MOST && is_within_limit(length as c_int - 1);
+    let is_list = fits && memory::writable(files, length).is_ok();
     let is_time = memory::is_given_or_null(timeout);
     let list = if length == 0 || !is_list {
         &mut []
