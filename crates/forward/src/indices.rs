@@ -26,6 +26,11 @@ impl Indices {
         })
     }
 
+    /// How many are free.
+    pub(crate) fn free(&self) -> usize {
+        self.free.len() + self.end.saturating_sub(self.next) as usize
+    }
+
     /// Takes an index back that no worker has seen.
     pub(crate) fn put_back(&mut self, index: u32) {
         self.free.push(index);
@@ -57,11 +62,13 @@ mod tests {
     #[test]
     fn an_index_comes_back_only_after_its_epoch() {
         let mut indices = Indices::new(16, 18);
+        assert_eq!(indices.free(), 2);
         assert_eq!((indices.take(), indices.take(), indices.take()), (Some(16), Some(17), None));
         indices.retire(17, 5);
         assert_eq!(indices.reclaim(4), [0; 0]);
-        assert_eq!(indices.take(), None);
+        assert_eq!((indices.take(), indices.free()), (None, 0));
         assert_eq!(indices.reclaim(5), [17]);
+        assert_eq!(indices.free(), 1);
         assert_eq!(indices.take(), Some(17));
     }
 }

@@ -72,7 +72,7 @@ impl<P: Packet> SlowPath<P> {
         self.rib.apply(changes)
     }
 
-    /// Shows more of the routes that a change of interfaces concerns: see [`Rib::converge`].
+    /// Does more of what a change of interfaces concerns: see [`Rib::converge`].
     pub fn converge(&mut self, most: usize) -> bool {
         self.rib.converge(most)
     }
@@ -135,8 +135,11 @@ impl<P: Packet> SlowPath<P> {
             self.ask_members(now, actions);
         }
         self.rib.reclaim();
+        if check && self.rib.feed() {
+            return Some(now);
+        }
         let next = self.table.next_deadline();
-        let idle = self.table.len() == 0 && !self.rib.has_groups();
+        let idle = self.table.len() == 0 && !self.rib.has_groups() && !self.rib.is_starved();
         if idle { next } else { Some(next.unwrap_or(u64::MAX).min(self.next_check)) }
     }
 

@@ -16,10 +16,11 @@
 //! | `group` | slots of an ECMP group, moved as little as possible |
 //! | `target` | what routes share: sets of next hops, reserved answers |
 //! | `depend` | which targets depend on an interface, an address or a VRF |
+//! | `due` | targets that wait until their next hops are found anew |
 //! | `layer` | the routes of one source at one distance |
 //! | `users` | which routes name a target |
 //! | `hosts` | neighbours' own routes, and what they depend on |
-//! | `converge` | routes shown again after a change, many of them in steps |
+//! | `converge` | next hops found and routes shown again after a change, many of them in steps |
 //! | `pass` | how far a pass over all routes has come, and what is kept until it is over |
 //! | `fib` | all routes of one family in one VRF, and its look-up table |
 //! | `check` | whether a batch of changes makes sense |
@@ -32,6 +33,7 @@
 mod check;
 mod converge;
 mod depend;
+mod due;
 mod error;
 mod fib;
 mod group;

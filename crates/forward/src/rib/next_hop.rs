@@ -143,6 +143,11 @@ impl Hops {
         self.groups.reclaim(passed);
     }
 
+    /// Free indices.
+    pub(super) fn free(&self) -> usize {
+        self.indices.free()
+    }
+
     /// An index for a group. `None`: none is free.
     pub(super) fn take_group(&mut self) -> Option<u32> {
         self.groups.take().or_else(|| {

@@ -13,6 +13,7 @@ use super::next_hop::Hops;
 use super::pass::Passes;
 use super::route::{Goal, Step};
 use super::target::Targets;
+use super::users::LISTED;
 use super::vrf::VrfList;
 use super::{ApplyError, Change, Place, Prefix, RouteError};
 use crate::flow;
@@ -46,6 +47,9 @@ pub enum Miss {
 
 /// Routes to own addresses, broadcast addresses and connected networks that surely fit.
 const IMPLIED: usize = 4096;
+
+/// Targets that are looked for, and routes that are shown again, at once, at most: as many as one target's list has.
+pub(super) const AT_ONCE: usize = LISTED;
 
 /// The reserved next hops.
 fn answers(miss: Miss) -> [(u32, Kind); 5] {
@@ -143,7 +147,12 @@ impl Rib {
 
     /// Changes routes that are given: all of them or, on an error, none.
     pub fn apply(&mut self, changes: &[Change]) -> Result<(), ApplyError> {
-        let steps = self.prepare(changes)?;
+        let steps = self.prepare(changes);
+        // What waits for its turn is right at once for those who name it now.
+        let wanted = self.targets.take_wanted();
+        let mut room = AT_ONCE;
+        self.renew(wanted, &mut room);
+        let steps = steps?;
         let mut done: Vec<Step> = Vec::with_capacity(steps.len());
         for (at, (place, chosen)) in steps.iter().copied().enumerate() {
             let set = self.set(place, chosen).map(|old| done.push((place, old)));
@@ -170,7 +179,7 @@ impl Rib {
         self.vrfs.open(id)
     }
 
-    /// Takes over interfaces, VRFs and what addresses imply. If that concerns many other routes, these are left to
+    /// Takes over interfaces, VRFs and what addresses imply. If that concerns many next hops or routes besides, these are left to
     /// [`Self::converge`]. Returns the interfaces that have gone, whose link has gone down, whose frames look different now or
     /// whose VRF is another: all neighbours there are forgotten, and their users are to close them.
     pub fn set_interfaces(
@@ -209,14 +218,17 @@ impl Rib {
                 unnamed.extend(before);
             }
         }
-        let (changed, left) = self.targets.resolve(&changes, &self.links, &mut self.hops);
+        let mut concerned = self.targets.concern(&changes);
+        concerned.extend(self.targets.take_due(AT_ONCE));
+        let (changed, left) = self.targets.resolve(concerned, &self.links, &mut self.hops);
         for (vrf, prefix) in implied {
             // A look-up table that is full leaves a network out of reach.
             if let Some(vrf) = self.vrfs.get_mut(vrf) {
                 vrf.show_if_it_fits(prefix, &self.targets, &self.hops);
             }
         }
-        self.show_changed(&changed, left);
+        let mut room = AT_ONCE;
+        self.show_changed(&changed, left, &mut room);
         // Until here, workers may have found the implied routes of before.
         self.release(unnamed.into_iter());
         self.vrfs.close(|id| self.links.has_vrf(id));

@@ -1,12 +1,13 @@
 //! What routes share: sets of next hops, connected networks, reserved answers. Routes with the same
 //! target name the same entry, and the workers see one value for all of them.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
 use graph::InterfaceId;
 use wire::MacAddr;
 
 use super::depend::Dependents;
+use super::due::{Due, Queue};
 use super::group::{self, EMPTY};
 use super::link::{Changes, Links};
 use super::next_hop::{Hops, Owner};
@@ -37,8 +38,12 @@ pub(super) struct Targets {
     by_goal: HashMap<Goal, u32>,
     free: Vec<u32>,
     dependents: Dependents,
+    /// Those that changes concern, until their next hops are found anew.
+    due: Due,
+    /// Those of them that routes have been given to meanwhile.
+    wanted: Vec<u32>,
     /// Those that found no free index when they were looked for last.
-    starved: BTreeSet<u32>,
+    starved: Queue,
     groups: usize,
     /// How many were resolved after changes, for tests that count work.
     #[cfg(test)]
@@ -56,6 +61,9 @@ impl Targets {
         if let Some(id) = self.by_goal.get(&goal).copied() {
             if let Some(entry) = self.entry_mut(id) {
                 entry.refs += 1;
+            }
+            if self.due.remove(id) {
+                self.wanted.push(id);
             }
             return Ok(id);
         }
@@ -98,7 +106,8 @@ impl Targets {
         let Some(entry) = self.entries.get_mut(id as usize).and_then(Option::take) else { return };
         self.by_goal.remove(&entry.goal);
         self.dependents.remove(&entry.goal, id);
-        self.starved.remove(&id);
+        self.due.remove(id);
+        self.starved.remove(id);
         self.groups -= usize::from(entry.group.is_some());
         self.free.push(id);
         for (hop, _) in &entry.members {
@@ -149,19 +158,65 @@ impl Targets {
         self.groups
     }
 
-    /// Finds the next hops of the targets anew that changes concern. Returns the targets whose value
-    /// changed, and the next hops of before, each to be released once the routes are shown again. What
-    /// finds no free index now is unusable until the next change.
+    /// Notes which targets changes concern. Returns those that are looked for at once: all but those by addresses, because
+    /// networks, ports and VRFs are few.
+    pub(super) fn concern(&mut self, changes: &Changes) -> Vec<u32> {
+        let concerned = self.dependents.of(changes);
+        let starved = std::iter::from_fn(|| self.starved.take());
+        let starved: Vec<u32> = starved.filter(|id| !concerned.contains(id)).collect();
+        let mut at_once = Vec::new();
+        for id in concerned.into_iter().chain(starved) {
+            match self.entry(id) {
+                Some(Entry { goal: Goal::Route(_, Target::Via(_)), group, .. }) => {
+                    let is_group = group.is_some();
+                    self.due.add(id, is_group);
+                }
+                _ => at_once.push(id),
+            }
+        }
+        at_once
+    }
+
+    /// Takes the next ones that are due, `most` of them at most.
+    pub(super) fn take_due(&mut self, most: usize) -> Vec<u32> {
+        std::iter::from_fn(|| self.due.take()).take(most).collect()
+    }
+
+    /// Takes those that are due and that routes have been given to.
+    pub(super) fn take_wanted(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.wanted)
+    }
+
+    /// Whether any are due.
+    pub(super) fn are_due(&self) -> bool {
+        !self.due.is_empty()
+    }
+
+    /// Whether any found no free index.
+    pub(super) fn are_starved(&self) -> bool {
+        !self.starved.is_empty()
+    }
+
+    /// Lets those be due again that have waited longest for a free index, `most` of them at most.
+    pub(super) fn feed(&mut self, most: usize) {
+        for _ in 0..most {
+            let Some(id) = self.starved.take() else { return };
+            let is_group = self.entry(id).is_some_and(|entry| entry.group.is_some());
+            self.due.add(id, is_group);
+        }
+    }
+
+    /// Finds the next hops of these targets anew. Returns those whose value changed, and the next hops of
+    /// before, each to be released once the routes are shown again. What finds no free index now is
+    /// unusable until it is looked for again.
     pub(super) fn resolve(
         &mut self,
-        changes: &Changes,
+        targets: Vec<u32>,
         links: &Links,
         hops: &mut Hops,
     ) -> (Vec<u32>, Vec<u32>) {
         let (mut changed, mut left) = (Vec::new(), Vec::new());
-        let mut concerned = self.dependents.of(changes);
-        concerned.append(&mut self.starved);
-        for id in concerned {
+        for id in targets {
             #[cfg(test)]
             {
                 self.resolved += 1;
@@ -170,7 +225,7 @@ impl Targets {
             let before = entry.value;
             let new = members(&entry.goal, links, hops);
             if new.is_err() {
-                self.starved.insert(id);
+                self.starved.add(id);
             }
             let new = new.unwrap_or_default();
             let Some(entry) = self.entry_mut(id) else { continue };

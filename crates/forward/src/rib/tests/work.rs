@@ -3,6 +3,8 @@
 
 use super::rules::{prefix, via};
 use super::*;
+use crate::rib::converge::FEW;
+use crate::rib::table::AT_ONCE;
 use crate::rib::{Change, NextHopMacs, Place, Route, Status, Target};
 
 const PORTS: u16 = 8;
@@ -209,4 +211,105 @@ fn next_hops_are_not_kept_where_others_need_the_room() {
         bench.begin_to_set_interfaces();
         assert_eq!(bench.rib.converge(0), in_steps);
     }
+}
+
+/// The one next hop that the workers find.
+fn hop_to(state: &State, address: &str) -> (Kind, InterfaceId) {
+    let hops = seen(state, address.parse().unwrap());
+    assert_eq!(hops.len(), 1, "{address}: {hops:?}");
+    (hops[0].kind, hops[0].interface)
+}
+
+const CUT_OFF: (Kind, InterfaceId) = (Kind::Invalid, InterfaceId::NONE);
+const BY_DEFAULT: (Kind, InterfaceId) = (Kind::Forward, InterfaceId::new(1));
+
+/// Gives port 3 routes 33.n.0.0/16 by next hops of their own, and takes its link down.
+fn many_next_hops(numbers: std::ops::RangeInclusive<u8>) -> Bench {
+    let mut bench = Bench::new();
+    let route = |n| to(&format!("33.{n}.0.0/16"), &format!("10.3.1.{n}"));
+    bench.rib.apply(&numbers.map(route).collect::<Vec<_>>()).unwrap();
+    bench.up[3] = false;
+    bench
+}
+
+#[test]
+fn many_next_hops_behind_a_link_are_looked_for_in_steps() {
+    const STEP: usize = 4;
+    let mut bench = many_next_hops(2..=20);
+    let (_, at_once) = bench.work(Bench::begin_to_set_interfaces);
+    assert_eq!(at_once, 1 + AT_ONCE, "its network, and as many more");
+    let (mut sum, mut more) = (at_once, true);
+    while more {
+        for n in 2..=20 {
+            let hop = hop_to(&bench.state, &format!("33.{n}.0.1"));
+            assert!(hop == CUT_OFF || hop == BY_DEFAULT, "33.{n}.0.0/16: {hop:?}");
+        }
+        let (shown, resolved) = bench.work(|bench| more = bench.rib.converge(STEP));
+        assert!(shown <= STEP && resolved <= STEP, "{shown} {resolved}");
+        sum += resolved;
+    }
+    assert_eq!(sum, 1 + 20, "each once");
+    for n in 2..=20 {
+        assert_eq!(hop_to(&bench.state, &format!("33.{n}.0.1")), BY_DEFAULT, "33.{n}.0.0/16");
+    }
+}
+
+#[test]
+fn groups_lose_a_link_before_other_routes_do() {
+    let mut bench = many_next_hops(2..=20);
+    let group = |n: u8| {
+        let members = [3, 4].map(|port| via(&format!("10.{port}.1.{n}")));
+        let target = Target::Via(members.to_vec());
+        Change::Add(Route::of_static(DEFAULT_VRF, prefix(&format!("35.{n}.0.0/16")), target))
+    };
+    bench.rib.apply(&(30..33).map(group).collect::<Vec<_>>()).unwrap();
+    bench.begin_to_set_interfaces();
+    for n in 30..33 {
+        let hop = hop_to(&bench.state, &format!("35.{n}.0.1"));
+        assert_eq!(hop, (Kind::Forward, InterfaceId::new(4)), "35.{n}.0.0/16");
+    }
+}
+
+#[test]
+fn a_next_hop_that_waits_is_right_at_once_for_routes_that_are_given_to_it() {
+    let mut bench = many_next_hops(2..=20);
+    bench.begin_to_set_interfaces();
+    assert_eq!(hop_to(&bench.state, "33.20.0.1"), CUT_OFF);
+    let given = bench.work(|bench| bench.rib.apply(&[to("34.0.0.0/8", "10.3.1.20")]).unwrap());
+    assert_eq!(given.1, 1, "this one and no other");
+    assert_eq!(hop_to(&bench.state, "34.0.0.1"), BY_DEFAULT);
+    assert_eq!(hop_to(&bench.state, "33.20.0.1"), BY_DEFAULT);
+}
+
+#[test]
+fn next_hops_that_found_no_room_are_looked_for_again_a_few_at_once() {
+    const HOPS: u8 = 40;
+    let limits = Limits { next_hops: usize::from(HOPS) + 2, ..LIMITS };
+    let (mut rib, state, _) = new(limits);
+    let port = |last| Some(Interface { mac: mac(last), ..interface(0, &[v4("10.0.0.1/16")]) });
+    rib.set_interfaces(&interfaces(vec![port(1)]), &NextHopMacs::new());
+    let route = |n: u8| to(&format!("20.{n}.0.0/16"), &format!("10.0.1.{n}"));
+    rib.apply(&(0..HOPS).map(route).collect::<Vec<_>>()).unwrap();
+    let neighbor = |n| IpAddr::from([10, 0, 1, n]);
+    let meet = |n| rib.open_neighbor(InterfaceId::new(0), neighbor(n)).unwrap();
+    let open: Vec<u32> = (0..HOPS).map(meet).collect();
+    // Frames look different: everything needs a new next hop, while neighbours hold the old ones.
+    rib.set_interfaces(&interfaces(vec![port(2)]), &NextHopMacs::new());
+    converge(&mut rib);
+    let usable = |state: &State| {
+        let is_usable = |n: &u8| kinds(state, &format!("20.{n}.0.1")) == [Kind::Unresolved];
+        (0..HOPS).filter(is_usable).count()
+    };
+    assert!(usable(&state) <= 1 && rib.is_starved());
+    rib.reclaim();
+    let (before, free) = (rib.targets.resolved, rib.hops.free());
+    assert!(rib.feed());
+    converge(&mut rib);
+    assert_eq!(rib.targets.resolved - before, free + FEW);
+    open.into_iter().for_each(|index| rib.close_neighbor(index));
+    rib.reclaim();
+    assert!(rib.feed());
+    converge(&mut rib);
+    assert_eq!(usable(&state), usize::from(HOPS));
+    assert!(!rib.is_starved() && !rib.feed());
 }
