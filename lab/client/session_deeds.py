@@ -1,5 +1,6 @@
 """What a hostile process does to the daemon's sessions socket: stacks, sessions on stack workers and links that lie in their
-memory, parcels of bytes that are no connections, files of every kind, carriers without end. Anybody may have a stack, so that nothing is said of strangers here.
+memory, parcels of bytes that are no connections, files of every kind, carriers without end. Anybody may have a stack, so that
+nothing is said of strangers here.
 """
 
 import io
