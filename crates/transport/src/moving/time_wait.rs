@@ -8,7 +8,7 @@ use crate::options::SECOND;
 use crate::stack::Stack;
 use crate::time_wait::Waiting;
 
-/// One that came from elsewhere waits no longer than 2 MSL, whatever is said: ns (RFC 9293 3.4.2, Linux's `TCP_TIMEWAIT_LEN`).
+/// One that goes elsewhere waits no longer than 2 MSL, whatever is said: ns (RFC 9293 3.4.2, Linux's `TCP_TIMEWAIT_LEN`).
 const LONGEST: u64 = 60 * SECOND;
 
 /// Bytes of each.
@@ -43,6 +43,11 @@ impl TimeWait {
         self.waiting.left(now)
     }
 
+    /// The same, but it waits no longer than [`LONGEST`] from `now` on: ns.
+    fn bounded(self, now: u64) -> Self {
+        Self { waiting: self.waiting.bounded(now, LONGEST), ..self }
+    }
+
     /// All of them as bytes, for a stack with another clock. `now`: ns.
     #[must_use]
     pub fn write(all: &[Self], now: u64) -> Vec<u8> {
@@ -69,21 +74,21 @@ impl TimeWait {
             if !ends.is_possible() || ends.local.is_ipv4() != ends.remote.is_ipv4() {
                 return Err(ImportError::Value("ends"));
             }
-            all.push(Self { waiting: one.waiting.bounded(now, LONGEST), ..one });
+            all.push(one.bounded(now));
         }
         Ok(all)
     }
 }
 
 impl<B: Buffers> Stack<B> {
-    /// Takes connections out that are in TIME-WAIT and that nobody holds any more, the oldest first, `most` at most. What comes
-    /// for them from now on is answered by a reset unless [`hold`](Self::hold) is called.
+    /// Takes connections out that are in TIME-WAIT and that nobody holds any more, the oldest first, `most` at most. None waits
+    /// longer than 60 s from now on. What comes for them is answered by a reset unless [`hold`](Self::hold) is called.
     pub fn export_time_waits(&mut self, now: u64, most: usize) -> Vec<TimeWait> {
         self.now = self.now.max(now);
         let now = self.now;
         let all = std::iter::from_fn(|| self.take_oldest());
-        let left = all.filter(|(waiting, _)| !waiting.is_over(now));
-        left.map(|(waiting, offset)| TimeWait { waiting, offset }).take(most).collect()
+        let left = all.filter(|(waiting, _)| !waiting.is_over(now)).take(most);
+        left.map(|(waiting, offset)| TimeWait { waiting, offset }.bounded(now)).collect()
     }
 
     /// Takes one in that [`export_time_waits`](Self::export_time_waits) gave, of whichever stack, in the place of one between

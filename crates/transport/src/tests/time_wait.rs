@@ -160,6 +160,19 @@ fn they_leave_so_many_at_a_time_and_the_oldest_first() {
 }
 
 #[test]
+fn none_waits_for_long_elsewhere() {
+    let mut link = Link::new();
+    let patient = Options { time_wait: 600 * SECOND, ..Options::default() };
+    let address = (ADDRESSES[SERVER], 80).into();
+    let listener = link.stacks[SERVER].listen(address, 10, &patient).unwrap();
+    short(&mut link, listener, 4000, SERVER).unwrap();
+    let now = link.now;
+    let left = link.stacks[SERVER].export_time_waits(now, 9);
+    let left: Vec<u64> = left.iter().map(|one| one.left(now)).collect();
+    assert_eq!(left, [60 * SECOND]);
+}
+
+#[test]
 fn a_connection_that_goes_on_is_not_replaced() {
     let (mut link, listener) = link(Config::default());
     short(&mut link, listener, 4000, SERVER).unwrap();
