@@ -110,7 +110,9 @@ impl Served {
     pub fn serve(&mut self, now: u64) -> usize {
         self.now = self.now.max(now);
         let mut done = 0;
-        while done < COMMANDS {
+        // Whoever still writes to the memory of a process that is gone asks for nothing.
+        let most = if self.leaving.closed.is_none() { COMMANDS } else { 0 };
+        while done < most {
             let Some(taken) = self.end.commands.next() else { break };
             let mut command = std::mem::take(&mut self.command);
             command.resize(taken.length(), 0);
@@ -146,10 +148,10 @@ impl Served {
         }
     }
 
-    /// Whether a command waits.
+    /// Whether a command waits that is to be done.
     #[must_use]
     pub fn has_commands(&self) -> bool {
-        self.end.commands.has_next()
+        self.leaving.closed.is_none() && self.end.commands.has_next()
     }
 
     /// Where the worker says that it sleeps.

@@ -9,7 +9,7 @@ use shm::{Segment, SleepWord};
 use transport::{Config, Packet, PacketList};
 
 use super::super::*;
-use crate::{Domain, Errno, Id, Incoming, Kind, Mask, Outgoing, Sessions};
+use crate::{Domain, Errno, Id, Incoming, Kind, Mask, Outgoing, Parcel, Sessions};
 
 pub(super) const DELAY: u64 = 1_000_000;
 pub(super) const SESSIONS: u32 = 64;
@@ -206,6 +206,18 @@ impl Bed {
             host.served.serve(now);
         }
         all
+    }
+
+    /// A connection that was given away goes on, in the same stack again.
+    pub(super) fn come_back(&mut self, parcel: &Parcel) {
+        let mut host = self.host.lock().unwrap();
+        let now = host.now;
+        host.served.sessions().import_unheld(now, 0, &parcel.bytes).unwrap();
+    }
+
+    /// Whether a command waits that is to be done.
+    pub(super) fn has_commands(&self) -> bool {
+        self.host.lock().unwrap().served.has_commands()
     }
 
     pub(super) fn held_beside(&self) -> usize {
