@@ -61,9 +61,8 @@ impl<H: Host> Attached<H> {
         let Abandon { stack, at, count } = asked;
         let (turn, all) = self.receive(brought, count).await?;
         let control = self.control.clone();
-        let moved = carried_through(turn, async move {
-            finish(&control, (process, stack), at, all).await
-        });
+        let moved =
+            carried_through(turn, async move { finish(&control, (process, stack), at, all).await });
         Ok(Reply::Abandoned(moved.await?))
     }
 
@@ -79,9 +78,8 @@ impl<H: Host> Attached<H> {
         let waits = read_waits(only(&brought)?, at)?;
         drop(brought);
         let control = self.control.clone();
-        let moved = carried_through(turn, async move {
-            sit_out(&control, (process, stack), &waits).await
-        });
+        let moved =
+            carried_through(turn, async move { sit_out(&control, (process, stack), &waits).await });
         Ok(Reply::WaitingOut(moved.await??))
     }
 
