@@ -32,11 +32,11 @@ const SERVER: Id = Id(2);
 struct Bells(Knocker);
 
 impl Wire for Bells {
-    fn ring(&mut self, sleeps: SleepWord<'_>) {
+    fn ring(&self, sleeps: SleepWord<'_>) {
         self.0.ring(sleeps);
     }
 
-    fn wait(&mut self) -> bool {
+    fn wait(&self) -> bool {
         self.0.wait(Duration::from_millis(100))
     }
 }
