@@ -64,6 +64,11 @@ impl Sessions {
             let changed = Settings { stream: own.clone(), ..Settings::clone(&settings) };
             settings = self.shelf.share(changed);
         }
+        // sk_clone_lock: a listener's priority is its own.
+        if settings.priority != 0 {
+            let changed = Settings { priority: 0, ..Settings::clone(&settings) };
+            settings = self.shelf.share(changed);
+        }
         self.put(new, Session::new(domain, Role::Fresh, settings))?;
         self.become_role(new, Role::Connection(connection));
         self.get_mut(new)?.progress = Progress::Connected;

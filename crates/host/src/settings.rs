@@ -31,6 +31,8 @@ pub(crate) struct Settings {
     pub(crate) timeouts: (Option<u64>, Option<u64>),
     /// `SO_LINGER`: seconds; kept when it is off.
     pub(crate) linger: u32,
+    /// `SO_PRIORITY`: a hint for queues that packets do not pass here.
+    pub(crate) priority: u8,
     /// `SO_MAX_PACING_RATE`: bytes/s; `u64::MAX`: none.
     pub(crate) pacing_rate: u64,
     /// `TCP_KEEPIDLE`, `TCP_KEEPINTVL`, `TCP_KEEPCNT`, whether or not `SO_KEEPALIVE` is set.
@@ -149,6 +151,7 @@ impl Settings {
             receive_low_water: 1,
             timeouts: (None, None),
             linger: 0,
+            priority: 0,
             pacing_rate: u64::MAX,
             keepalive: Keepalive { idle: 7200 * SECOND, interval: 75 * SECOND, count: 9 },
             linger2: FIN_WAIT_2,

@@ -14,6 +14,7 @@ carried!(Settings {
     receive_low_water in 1..=u32::MAX,
     timeouts,
     linger,
+    priority,
     pacing_rate,
     keepalive,
     linger2,

@@ -49,6 +49,7 @@ impl Sessions {
             name::BROADCAST => settings.has(flag::BROADCAST).into(),
             name::KEEPALIVE => settings.has(flag::KEEPALIVE).into(),
             name::OOBINLINE => settings.has(flag::URGENT_INLINE).into(),
+            name::PRIORITY => settings.priority.into(),
             name::SNDBUF => self.buffers(id).1 as i32,
             name::RCVBUF => self.buffers(id).0 as i32,
             name::RCVLOWAT => settings.receive_low_water as i32,

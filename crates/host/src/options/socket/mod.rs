@@ -20,6 +20,7 @@ mod name {
     pub(super) const RCVBUF: i32 = 8;
     pub(super) const KEEPALIVE: i32 = 9;
     pub(super) const OOBINLINE: i32 = 10;
+    pub(super) const PRIORITY: i32 = 12;
     pub(super) const LINGER: i32 = 13;
     pub(super) const BSDCOMPAT: i32 = 14;
     pub(super) const REUSEPORT: i32 = 15;
@@ -69,7 +70,6 @@ const FIXED: &[Fixed] = &[
     Fixed::new(1, 0, Errno::ACCES),        // SO_DEBUG
     Fixed::new(5, 0, Errno::NOPROTOOPT),   // SO_DONTROUTE
     Fixed::new(11, 0, Errno::NOPROTOOPT),  // SO_NO_CHECK
-    Fixed::new(12, 0, Errno::NOPROTOOPT),  // SO_PRIORITY
     Fixed::new(29, 0, Errno::NOPROTOOPT),  // SO_TIMESTAMP of streams
     Fixed::new(35, 0, Errno::NOPROTOOPT),  // SO_TIMESTAMPNS of streams
     Fixed::new(36, 0, Errno::PERM),        // SO_MARK

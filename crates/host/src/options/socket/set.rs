@@ -5,13 +5,15 @@ use crate::session::{Id, Kind};
 use crate::sessions::Sessions;
 use crate::settings::{Settings, flag};
 
-use super::super::value::{Fixed, int, words};
+use super::super::value::{Fixed, int, within, words};
 use super::{FIXED, name};
 
 /// Bytes of `net.core.rmem_max` and `wmem_max`.
 const LARGEST: i32 = 4_194_304;
 /// `SOCK_MIN_RCVBUF` and `SOCK_MIN_SNDBUF`: bytes.
 const LEAST: (u32, u32) = (2304, 4608);
+/// `TC_PRIO_INTERACTIVE`: what everybody may set (`sock_set_priority`).
+const HIGHEST_PRIORITY: i32 = 6;
 
 impl Sessions {
     pub(in crate::options) fn set_socket_option(
@@ -36,6 +38,12 @@ impl Sessions {
             // On a stack worker reading the stream comes first, and in the process it is too late to take a byte out.
             name::OOBINLINE if !on && self.urgent_stays => Err(Errno::NOPROTOOPT),
             name::OOBINLINE => self.switch(id, flag::URGENT_INLINE, on),
+            name::PRIORITY => self.change(id, |settings| {
+                // Higher ones take CAP_NET_ADMIN.
+                let priority = within(number, 0, HIGHEST_PRIORITY).map_err(|_| Errno::PERM)?;
+                settings.priority = priority as u8;
+                Ok(())
+            }),
             name::SNDBUF => {
                 self.change(id, |settings| size_send(settings, number))?;
                 self.offer_space(id);

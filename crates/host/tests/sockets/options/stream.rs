@@ -63,6 +63,22 @@ fn what_a_stream_is_told_is_kept_within_bounds() {
 }
 
 #[test]
+fn a_priority_is_kept_by_its_socket_alone() {
+    let mut pair = Pair::connected();
+    let server = pair.server();
+    for (priority, set_to, told) in [(6, Ok(()), 6), (7, Err(Errno::PERM), 6), (3, Ok(()), 3)] {
+        assert_eq!(set(server, LISTENER, (SOCKET, 12), priority), set_to, "{priority}");
+        assert_eq!(get(server, LISTENER, SOCKET, 12), Ok(told), "{priority}");
+    }
+    assert_eq!(set(server, LISTENER, (SOCKET, 12), -1), Err(Errno::PERM));
+    pair.connect(Id(9), at(v4(1), 80)).unwrap_err();
+    pair.settle();
+    let server = pair.server();
+    server.accept(LISTENER, Id(10)).unwrap();
+    assert_eq!(get(server, Id(10), SOCKET, 12), Ok(0), "as sk_clone_lock leaves it");
+}
+
+#[test]
 fn congestion_control_has_linux_names() {
     let mut pair = Pair::connected();
     let client = pair.client();
