@@ -37,10 +37,11 @@ pub(crate) struct Datagrams {
 }
 
 /// Options that a session takes over from the socket of the kernel's.
-const INHERITED: &[(c_int, c_int)] = &[
+pub(super) const INHERITED: &[(c_int, c_int)] = &[
     (libc::SOL_SOCKET, libc::SO_REUSEADDR),
     (libc::SOL_SOCKET, libc::SO_REUSEPORT),
     (libc::SOL_SOCKET, libc::SO_BROADCAST),
+    (libc::SOL_UDP, libc::UDP_CORK),
     (libc::SOL_UDP, libc::UDP_SEGMENT),
     (libc::SOL_UDP, libc::UDP_GRO),
     (libc::IPPROTO_IP, libc::IP_PKTINFO),
@@ -49,7 +50,8 @@ const INHERITED: &[(c_int, c_int)] = &[
     (libc::IPPROTO_IP, libc::IP_RECVERR),
 ];
 /// The same, of IPv6 sockets.
-const INHERITED_V6: &[(c_int, c_int)] = &[
+pub(super) const INHERITED_V6: &[(c_int, c_int)] = &[
+    (libc::IPPROTO_IPV6, libc::IPV6_DONTFRAG),
     (libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO),
     (libc::IPPROTO_IPV6, libc::IPV6_RECVHOPLIMIT),
     (libc::IPPROTO_IPV6, libc::IPV6_RECVTCLASS),
@@ -57,7 +59,7 @@ const INHERITED_V6: &[(c_int, c_int)] = &[
 ];
 
 /// Options of which each switches off what others have set: those that are on are taken over.
-const STAMPS: [(c_int, c_int); 6] = [
+pub(super) const STAMPS: [(c_int, c_int); 6] = [
     (libc::SOL_SOCKET, libc::SO_TIMESTAMP),
     (libc::SOL_SOCKET, libc::SO_TIMESTAMPNS),
     (libc::SOL_SOCKET, libc::SO_TIMESTAMPING),

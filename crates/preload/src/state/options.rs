@@ -20,6 +20,10 @@ pub(crate) fn word(fd: c_int, level: c_int, name: c_int) -> Option<c_int> {
     (unsafe { real::getsockopt(fd, level, name, target, &raw mut length) } == 0).then_some(value)
 }
 
+/// Times of acknowledgments and retransmissions (`uapi/linux/tcp.h`).
+const TCP_RTO_MIN_US: c_int = 45;
+const TCP_DELACK_MAX_US: c_int = 46;
+
 /// Options that a session takes over from the socket of the kernel's that it began as.
 const INHERITED: &[(c_int, c_int)] = &[
     (libc::SOL_SOCKET, libc::SO_REUSEADDR),
@@ -42,7 +46,15 @@ const INHERITED: &[(c_int, c_int)] = &[
     (libc::IPPROTO_TCP, libc::TCP_FASTOPEN_NO_COOKIE),
     (libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT),
     (libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP),
+    (libc::IPPROTO_TCP, libc::TCP_QUICKACK),
+    (libc::IPPROTO_TCP, TCP_RTO_MIN_US),
+    (libc::IPPROTO_TCP, TCP_DELACK_MAX_US),
+    (libc::IPPROTO_IP, libc::IP_FREEBIND),
+    (libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT),
 ];
+/// The same, with what each is where nobody has set it: no limit of segments (`TCP_MSS_DEFAULT`), and no peeking further on.
+const SELDOM: [(c_int, c_int, c_int); 2] =
+    [(libc::IPPROTO_TCP, libc::TCP_MAXSEG, 536), (libc::SOL_SOCKET, libc::SO_PEEK_OFF, -1)];
 /// The same, of UDP sockets, too.
 const OF_NETWORK: &[(c_int, c_int)] = &[
     (libc::IPPROTO_IP, libc::IP_TOS),
@@ -64,9 +76,6 @@ const LONGER: &[(c_int, c_int, usize)] = &[
     (libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, 8),
     (libc::IPPROTO_TCP, libc::TCP_CONGESTION, 16),
 ];
-
-/// What `TCP_MAXSEG` is of a socket of which nobody has set it (`TCP_MSS_DEFAULT`): no limit.
-const PLAIN_SEGMENT: c_int = 536;
 
 /// Which buffer sizes were chosen by the application (`SO_BUF_LOCK`, Linux 5.14).
 const SO_BUF_LOCK: c_int = 72;
@@ -126,9 +135,11 @@ impl State {
         }
         let is_six = || word(fd, libc::SOL_SOCKET, libc::SO_DOMAIN) == Some(libc::AF_INET6);
         let six = untouched.unwrap_or_else(is_six);
-        let segment = (libc::IPPROTO_TCP, libc::TCP_MAXSEG);
-        let limit = word(fd, segment.0, segment.1).filter(|bytes| *bytes != PLAIN_SEGMENT);
-        let words = INHERITED.iter().copied().chain(limit.map(|_| segment));
+        let is_set = |(level, name, plain): &(c_int, c_int, c_int)| {
+            word(fd, *level, *name).is_some_and(|value| value != *plain)
+        };
+        let seldom = SELDOM.into_iter().filter(is_set).map(|(level, name, _)| (level, name));
+        let words = INHERITED.iter().copied().chain(seldom);
         let options = options_of(fd, six, words);
         Ok(Opening::With { six, options, untouched: untouched.map(|_| now) })
     }
@@ -152,16 +163,17 @@ pub(super) fn options_of(
     let mut set = |level, name, value: &[u8]| {
         options.push(Setting { level, name, value: value.to_vec() });
     };
-    let of_version = if six { OF_NETWORK_V6 } else { &[] };
-    for (level, name) in words.chain(OF_NETWORK.iter().chain(of_version).copied()) {
-        let Some(value) = word(fd, level, name) else { continue };
-        set(level, name, &value.to_ne_bytes());
-    }
+    // First the buffers: SO_RCVLOWAT is at most what fits.
     let locked = word(fd, libc::SOL_SOCKET, SO_BUF_LOCK).unwrap_or(0);
     for (_, name) in LOCKS.into_iter().filter(|(bit, _)| locked & bit != 0) {
         let Some(value) = word(fd, libc::SOL_SOCKET, name) else { continue };
         // The kernel says twice what was asked for.
         set(libc::SOL_SOCKET, name, &(value / 2).to_ne_bytes());
+    }
+    let of_version = if six { OF_NETWORK_V6 } else { &[] };
+    for (level, name) in words.chain(OF_NETWORK.iter().chain(of_version).copied()) {
+        let Some(value) = word(fd, level, name) else { continue };
+        set(level, name, &value.to_ne_bytes());
     }
     for (level, name, most) in LONGER {
         let mut value = [0_u8; 16];
@@ -176,3 +188,6 @@ pub(super) fn options_of(
     }
     options
 }
+
+#[cfg(test)]
+mod tests;
