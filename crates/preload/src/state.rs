@@ -1,5 +1,6 @@
 //! What is behind the lock: the stack, its sockets, and who waits for them.
 
+mod addresses;
 mod alone;
 mod attachment;
 mod bound;
@@ -69,6 +70,7 @@ pub(crate) struct State {
     /// What the process calls itself: the thread that minds the stack has another name.
     name: String,
     pub(crate) attachment: Attachment,
+    addresses: addresses::Addresses,
     pub(crate) sessions: Sockets,
     pub(crate) waiters: Waiters,
     places: Vec<Place>,
@@ -125,9 +127,11 @@ impl State {
         let none = |what| client::Error::System { what, source: std::io::Error::last_os_error() };
         let base = internal::base().ok_or_else(|| none("a socket that stands for sessions"))?;
         let sessions = attachment.sockets()?;
+        let addresses = addresses::Addresses::new(attachment.link.addresses());
         let mut state = Self {
             name,
             attachment,
+            addresses,
             sessions,
             waiters: Waiters::default(),
             places: Vec::new(),

@@ -87,7 +87,7 @@ impl Link {
         self.welcome.client
     }
 
-    /// Addresses of the router, as they were when the connection was opened.
+    /// Addresses of the router, as they were when the connection was opened. [`route`](Self::route) to port 0 says what is so now.
     #[must_use]
     pub fn addresses(&self) -> &[IpAddr] {
         &self.welcome.addresses

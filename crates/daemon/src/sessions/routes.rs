@@ -46,7 +46,8 @@ impl Lent<'_> {
         }
         let interfaces = self.routing.interfaces();
         if let Some(mtu) = own(&interfaces, destination) {
-            return match self.sessions.serves(asked.protocol, destination, port) {
+            // Whoever asks for port 0 asks whether the router has the address.
+            return match port == 0 || self.sessions.serves(asked.protocol, destination, port) {
                 true => Way::Known(Routed::Millrace { source: destination, mtu }),
                 false => Way::Unserved(destination, mtu),
             };

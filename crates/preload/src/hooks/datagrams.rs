@@ -263,7 +263,7 @@ pub(super) unsafe fn send(fd: c_int, message: &msghdr, flags: c_int) -> Result<u
     unsafe { control::read(message, &mut outgoing)? };
     if outgoing.source != source {
         let known = outgoing.source.map(|source| source.to_canonical());
-        if !known.is_some_and(|known| state.attachment.link.addresses().contains(&known)) {
+        if !known.is_some_and(|known| state.has_address(known)) {
             // Linux: no route from there.
             return Err(Errno::INVAL);
         }

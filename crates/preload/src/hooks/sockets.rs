@@ -85,11 +85,8 @@ unsafe fn bind_by_kernel(fd: c_int, at: *const sockaddr, length: socklen_t) -> c
         errno::set(Errno::ADDRNOTAVAIL);
         return -1;
     };
-    let known = process::attached().is_some_and(|shared| {
-        let state = shared.lock();
-        state.attachment.link.addresses().contains(&local.ip().to_canonical())
-    });
-    if known {
+    let known = process::attached();
+    if known.is_some_and(|shared| shared.lock().has_address(local.ip().to_canonical())) {
         let (level, name) = match local {
             SocketAddr::V4(_) => (libc::IPPROTO_IP, libc::IP_FREEBIND),
             SocketAddr::V6(_) => (libc::IPPROTO_IPV6, IPV6_FREEBIND),

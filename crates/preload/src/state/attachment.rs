@@ -12,6 +12,7 @@ use shm::session::{OpenShared, OpenStack, Placement};
 use transport::Config;
 
 use super::State;
+use super::addresses::Addresses;
 use crate::kinds::{self, Kind};
 use crate::sockets::Sockets;
 use crate::{clock, environment, internal, report};
@@ -223,6 +224,7 @@ impl State {
                     return;
                 }
                 self.routes.clear();
+                self.addresses = Addresses::new(self.attachment.link.addresses());
                 // They are connections to the daemon that is gone.
                 self.carriers.clear();
                 self.lease_again();

@@ -58,7 +58,7 @@ impl State {
     /// The path that a connection to one of the router's own addresses takes. `None`: it goes by the daemon.
     pub(crate) fn path_to(&mut self, destination: SocketAddr) -> Option<Path> {
         let destination = SocketAddr::new(destination.ip().to_canonical(), destination.port());
-        let is_own = self.attachment.link.addresses().contains(&destination.ip());
+        let is_own = self.addresses.has(destination.ip());
         let may = self.attachment.is_there() && !self.sessions.is_shared();
         if !is_own || !may || !environment::wants_links() {
             return None;
@@ -177,15 +177,14 @@ impl State {
 
     /// Takes in what has come by links. Gives how many packets there were.
     pub(super) fn receive_by_links(&mut self, now: u64) -> usize {
-        let Self { attachment, sessions, links, .. } = self;
-        let own = attachment.link.addresses();
+        let Self { addresses, attachment, sessions, links, .. } = self;
         let (Way::Inline(queues), Sockets::Inline(sessions)) = (&mut *attachment.way, sessions)
         else {
             // A stack worker has no links.
             return 0;
         };
         let Queues { outbound, .. } = &mut **queues;
-        let came = links.receive(own, |path, packets, exits| {
+        let came = links.receive(addresses.all(), |path, packets, exits| {
             sessions.input_by(path, now, packets, &mut Ways::new(outbound, exits));
         });
         if links.has_turned() {

@@ -20,7 +20,15 @@ impl State {
 
     /// The same of datagrams.
     pub(crate) fn route_datagrams(&mut self, destination: SocketAddr) -> Routed {
-        self.route_of(TransportProtocol::Udp, self.host_of(destination))
+        let end = self.host_of(destination);
+        let routed = self.route_of(TransportProtocol::Udp, end);
+        match routed {
+            // An address that the router has got since.
+            Routed::Millrace { source, .. } if source == end.ip() && end.port() == 0 => {
+                self.route_of(TransportProtocol::Udp, self.host_of(destination))
+            }
+            routed => routed,
+        }
     }
 
     /// A datagram has come by Millrace: an answer goes the same way.
@@ -29,32 +37,52 @@ impl State {
             return;
         }
         let key = (TransportProtocol::Udp, self.host_of(remote));
-        let now = clock::now();
-        if self.routes.get(&key).is_none_or(|(at, _)| now >= at + FRESH) {
+        if self.known_route(key.0, key.1).is_none() {
             let (source, mtu) = (local.to_canonical(), self.sessions.mtu());
-            self.remember(key, (now, Routed::Millrace { source, mtu }));
+            self.remember(key, (clock::now(), Routed::Millrace { source, mtu }));
         }
     }
 
     /// All ports of another host are reached alike; the router's own are served by this or that.
     fn host_of(&self, destination: SocketAddr) -> SocketAddr {
         let ip = destination.ip().to_canonical();
-        let own = self.attachment.link.addresses().contains(&ip);
-        SocketAddr::new(ip, if own { destination.port() } else { 0 })
+        SocketAddr::new(ip, if self.addresses.has(ip) { destination.port() } else { 0 })
     }
 
     fn route_of(&mut self, protocol: TransportProtocol, destination: SocketAddr) -> Routed {
-        let (now, key) = (clock::now(), (protocol, destination));
-        let known = self.routes.get(&key).filter(|(at, _)| now < at + FRESH);
-        if let Some((_, routed)) = known {
-            return *routed;
+        match self.known_route(protocol, destination) {
+            Some(routed) => routed,
+            None => self.ask_route(protocol, destination),
         }
+    }
+
+    /// An answer that holds.
+    pub(super) fn known_route(
+        &self,
+        protocol: TransportProtocol,
+        destination: SocketAddr,
+    ) -> Option<Routed> {
+        let now = clock::now();
+        let known = self.routes.get(&(protocol, destination));
+        known.filter(|(at, _)| now < at + FRESH).map(|(_, routed)| *routed)
+    }
+
+    /// Has an answer anew.
+    pub(super) fn ask_route(
+        &mut self,
+        protocol: TransportProtocol,
+        destination: SocketAddr,
+    ) -> Routed {
+        let now = clock::now();
         let asked = self.attachment.link.route(protocol, destination);
+        if let Ok(routed) = asked {
+            self.addresses.learn(destination, routed);
+        }
         let routed = asked.unwrap_or(Routed::Kernel);
         if let Routed::Millrace { mtu, .. } = routed {
             self.sessions.note_first_link(destination.ip(), mtu);
         }
-        self.remember(key, (now, routed));
+        self.remember((protocol, destination), (now, routed));
         routed
     }
 

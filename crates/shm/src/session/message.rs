@@ -142,7 +142,7 @@ pub struct Lease {
 pub struct Route {
     /// Their protocol.
     pub protocol: TransportProtocol,
-    /// Where they go.
+    /// Where they go. Port 0 stands for none: to one of the router's addresses the way is through Millrace, from that address.
     pub destination: SocketAddr,
 }
 
