@@ -73,13 +73,13 @@ pub(crate) fn close(fd: RawFd) {
 /// A file that stands for sessions: a socket that is neither bound nor connected, so that what is asked about it past
 /// this library at least is told that it is a stream socket.
 pub(crate) fn base() -> Option<Hidden> {
-    socket(libc::AF_INET)
+    socket(libc::AF_INET, libc::SOCK_STREAM)
 }
 
-/// A TCP socket of the kernel's.
-pub(crate) fn socket(domain: c_int) -> Option<Hidden> {
+/// A socket of the kernel's.
+pub(crate) fn socket(domain: c_int, kind: c_int) -> Option<Hidden> {
     // SAFETY: no memory is involved.
-    let fd = unsafe { real::socket(domain, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0) };
+    let fd = unsafe { real::socket(domain, kind | libc::SOCK_CLOEXEC, 0) };
     // SAFETY: just made, and nobody else knows it.
     (fd >= 0).then(|| Hidden::of(unsafe { OwnedFd::from_raw_fd(fd) }))
 }

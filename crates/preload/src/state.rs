@@ -34,7 +34,7 @@ use crate::kinds::{self, Kind};
 use crate::sockets::Sockets;
 use crate::waiting::Waiters;
 
-pub(crate) use alone::decides;
+pub(crate) use alone::{decides, is_alone};
 use attachment::{Attachment, Way};
 pub(crate) use carriers::carried_by;
 pub(crate) use datagrams::is_the_kernels;

@@ -1,7 +1,6 @@
 //! Socket options.
 
 use std::ffi::{c_int, c_void};
-use std::os::fd::AsRawFd;
 use std::slice;
 
 use host::{Errno, Mask};
@@ -10,15 +9,14 @@ use libc::socklen_t;
 use crate::call::Call;
 use crate::kinds::{self, Kind};
 use crate::process::Shared;
-use crate::state::{decides, word};
+use crate::state::decides;
 use crate::waiting::World;
-use crate::{errno, internal, memory, process, real};
+use crate::{errno, memory, process, real};
+
+mod refused;
 
 /// Longest value of an option that is looked at: bytes.
 const LONGEST: u32 = 4096;
-/// Keys by which segments are signed (`uapi/linux/tcp.h`).
-const TCP_MD5SIG_EXT: c_int = 32;
-const TCP_AO_ADD_KEY: c_int = 38;
 
 /// `setsockopt(2)`
 #[unsafe(no_mangle)]
@@ -87,13 +85,13 @@ pub unsafe extern "C" fn setsockopt(
         call.ask(state, fd, |sessions| sessions.set_option(id, level, name, value));
     state.settle();
     match kind {
-        // The kernel has said yes.
+        // The kernel has said yes: it keeps hints, and does what is only its own, as multicast.
         Kind::Listener | Kind::Datagrams => 0,
         _ => errno::int(done.map(|()| 0)),
     }
 }
 
-/// Sets an option of the kernel's socket.
+/// Sets an option of the kernel's socket, unless it is refused.
 ///
 /// # Safety
 /// As for `setsockopt`.
@@ -104,31 +102,13 @@ unsafe fn set_kernels(
     value: *const c_void,
     length: socklen_t,
 ) -> c_int {
-    if matches!(kind, Kind::Fresh | Kind::Listener) && signs(level, name) {
-        // SAFETY: the caller's promise.
-        return errno::int(Err(unsafe { why_unsigned(fd, name, value, length) }));
+    // SAFETY: the caller's promise.
+    if let Some(refused) = unsafe { refused::why((fd, kind), (level, name), value, length) } {
+        errno::set(refused);
+        return -1;
     }
     // SAFETY: the caller's promise.
     unsafe { real::setsockopt(fd, level, name, value, length) }
-}
-
-/// Why a socket's segments are not signed: its connections may be the stack's, which signs nothing, as where the kernel does not
-/// know how. If the kernel refuses the key anyway, that is why. Another socket tells: a key that this one got would stay with it.
-///
-/// # Safety
-/// As for `setsockopt`.
-unsafe fn why_unsigned(fd: c_int, name: c_int, value: *const c_void, length: socklen_t) -> Errno {
-    let Some(domain) = word(fd, libc::SOL_SOCKET, libc::SO_DOMAIN) else { return errno::get() };
-    let Some(other) = internal::socket(domain) else { return Errno::NOPROTOOPT };
-    // SAFETY: the caller's promise.
-    let done =
-        unsafe { real::setsockopt(other.as_raw_fd(), libc::IPPROTO_TCP, name, value, length) };
-    if done < 0 { errno::get() } else { Errno::NOPROTOOPT }
-}
-
-/// Whether an option has segments signed: whoever sets it relies on that.
-fn signs(level: c_int, name: c_int) -> bool {
-    level == libc::IPPROTO_TCP && matches!(name, libc::TCP_MD5SIG | TCP_MD5SIG_EXT | TCP_AO_ADD_KEY)
 }
 
 /// Whether the stack says what an option is like: of a UDP socket, whose options the kernel keeps, only what happened to it.
