@@ -2,6 +2,7 @@
 
 use std::ffi::c_int;
 use std::mem::size_of;
+use std::os::fd::AsRawFd;
 
 use host::{Domain, Errno, Setting, Template};
 
@@ -9,7 +10,7 @@ use super::State;
 use crate::address::id;
 use crate::clock::{self, SECOND};
 use crate::sockets::Sockets;
-use crate::{kinds, real};
+use crate::{internal, kinds, real};
 
 /// A word-sized option of a socket of the kernel's.
 pub(crate) fn word(fd: c_int, level: c_int, name: c_int) -> Option<c_int> {
@@ -140,7 +141,8 @@ impl State {
         };
         let seldom = SELDOM.into_iter().filter(is_set).map(|(level, name, _)| (level, name));
         let words = INHERITED.iter().copied().chain(seldom);
-        let options = options_of(fd, six, words);
+        let mut options = options_of(fd, six, words);
+        options.extend(own_key(fd));
         Ok(Opening::With { six, options, untouched: untouched.map(|_| now) })
     }
 
@@ -151,6 +153,30 @@ impl State {
             *place = template.map(|template| (*since, template));
         }
     }
+}
+
+/// A listener's own key of Fast Open, which becomes the stack's: that has one for all listeners. Of one without a key, the kernel says
+/// the host's (`net.ipv4.tcp_fastopen_key`).
+fn own_key(fd: c_int) -> Option<Setting> {
+    let (level, name) = (libc::IPPROTO_TCP, libc::TCP_FASTOPEN_KEY);
+    if word(fd, level, libc::TCP_FASTOPEN)? <= 0 {
+        return None;
+    }
+    let plain = internal::socket(libc::AF_INET, libc::SOCK_STREAM)?;
+    let value = fast_open_key(fd);
+    (value != fast_open_key(plain.as_raw_fd())).then_some(Setting { level, name, value })
+}
+
+/// `TCP_FASTOPEN_KEY`: a key, or two, or nothing.
+fn fast_open_key(fd: c_int) -> Vec<u8> {
+    let (level, name) = (libc::IPPROTO_TCP, libc::TCP_FASTOPEN_KEY);
+    let mut key = vec![0_u8; 32];
+    let mut length = key.len() as libc::socklen_t;
+    let target = key.as_mut_ptr().cast();
+    // SAFETY: room for both keys.
+    let done = unsafe { real::getsockopt(fd, level, name, target, &raw mut length) };
+    key.truncate(if done == 0 { length as usize } else { 0 });
+    key
 }
 
 /// What was set of the socket of the kernel's at `fd`: of the network, and of `words`. `six`: it is an IPv6 socket.

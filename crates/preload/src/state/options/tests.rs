@@ -23,7 +23,7 @@ const SAID: [Name; 4] = [
     (libc::SOL_SOCKET, libc::SO_SNDTIMEO_NEW),
     (libc::IPPROTO_IPV6, libc::IPV6_FREEBIND),
 ];
-/// Of all sockets of the process.
+/// Of all sockets of the process: see `take_over_key`.
 const OF_ALL: [Name; 1] = [(libc::IPPROTO_TCP, libc::TCP_FASTOPEN_KEY)];
 /// What a stream keeps without effect.
 const IDLE_OF_STREAMS: [Name; 12] = [
@@ -117,4 +117,20 @@ fn a_udp_socket_takes_over_all_that_the_stack_honours() {
         let idle = OF_DATAGRAMS.iter().chain(of_version).find(|name| !honoured.contains(*name));
         assert_eq!(idle, None, "{domain:?}");
     }
+}
+
+#[test]
+fn a_sockets_own_key_is_not_the_hosts() {
+    let socket = || internal::socket(libc::AF_INET, libc::SOCK_STREAM).unwrap();
+    let (own, plain) = (socket(), socket());
+    assert_eq!(fast_open_key(own.as_raw_fd()), fast_open_key(plain.as_raw_fd()));
+    let (level, name) = (libc::IPPROTO_TCP, libc::TCP_FASTOPEN_KEY);
+    for length in [16, 32_u8] {
+        let key: Vec<u8> = (1..=length).collect();
+        let (at, length) = (key.as_ptr().cast(), length.into());
+        // SAFETY: as many bytes as are said.
+        let done = unsafe { real::setsockopt(own.as_raw_fd(), level, name, at, length) };
+        assert_eq!((done, fast_open_key(own.as_raw_fd())), (0, key));
+    }
+    assert_ne!(fast_open_key(own.as_raw_fd()), fast_open_key(plain.as_raw_fd()));
 }
