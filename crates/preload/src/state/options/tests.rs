@@ -23,7 +23,7 @@ const SAID: [Name; 4] = [
     (libc::SOL_SOCKET, libc::SO_SNDTIMEO_NEW),
     (libc::IPPROTO_IPV6, libc::IPV6_FREEBIND),
 ];
-/// Of all sockets of the process: see `take_over_key`.
+/// Of all sockets of the process: see `own_key`.
 const OF_ALL: [Name; 1] = [(libc::IPPROTO_TCP, libc::TCP_FASTOPEN_KEY)];
 /// What a stream keeps without effect.
 const IDLE_OF_STREAMS: [Name; 12] = [
