@@ -47,7 +47,5 @@ pub use options::{Setting, Stamps, Value, Wanted};
 pub use readiness::Ready;
 pub use session::{Domain, How, Id, Kind};
 pub use sessions::Sessions;
-pub use shared::{
-    Answer, Orphans, Plan, ProcessEnd, Question, Remote, Served, Wire, WorkerEnd,
-};
+pub use shared::{Answer, Orphans, Plan, ProcessEnd, Question, Remote, Served, Wire, WorkerEnd};
 pub use template::Template;

@@ -26,8 +26,8 @@ const GARBAGE: usize = 1 << 20;
 const WRITE: usize = 1 << 16;
 /// A UDP datagram without data from 192.0.2.1, which is no address of the router's.
 const FOREIGN: [u8; 28] = [
-    0x45, 0, 0, 28, 0, 0, 0x40, 0, 64, 17, 0x4e, 0x9b, 192, 0, 2, 1, 198, 51, 100, 1, 0x14, 0xe9, 0,
-    53, 0, 8, 0, 0,
+    0x45, 0, 0, 28, 0, 0, 0x40, 0, 64, 17, 0x4e, 0x9b, 192, 0, 2, 1, 198, 51, 100, 1, 0x14, 0xe9,
+    0, 53, 0, 8, 0, 0,
 ];
 /// How long one who does nothing looks away.
 const NAP: Duration = Duration::from_millis(1);

@@ -36,7 +36,9 @@ pub(super) fn print(findings: &[Finding], probes: [f64; 2]) {
     if let Some((most, times)) = worst(findings) {
         let (name, channels, met) = (most.conduct.name(), most.channels, verdict(times <= GOAL));
         let times = number(times);
-        say!("most: {times} times ({name}; channels {channels}); goal: at most {GOAL} times: {met}");
+        say!(
+            "most: {times} times ({name}; channels {channels}); goal: at most {GOAL} times: {met}"
+        );
     }
 }
 

@@ -101,7 +101,8 @@ fn a_disturbed_run_is_marked() {
 #[test]
 fn what_the_tester_has_limited_is_no_figure_of_the_device() {
     let cell = |observed: Value| {
-        let result = json!({"name": "throughput", "unit": "frames/s", "value": 5.0, "observed": observed});
+        let result =
+            json!({"name": "throughput", "unit": "frames/s", "value": 5.0, "observed": observed});
         let runs = [run("Xeon", json!([result]))];
         figures::sheet("rfc2544", &runs, &machines::machines(&runs)).rows[0][1].clone()
     };

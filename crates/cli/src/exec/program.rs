@@ -68,8 +68,8 @@ fn check_file(program: &Path, script: bool, is_users: bool) -> Result<(), String
 /// The first bytes of a file; of one that cannot be read, none: it can still be run, and the loader will tell.
 fn head(program: &Path) -> Vec<u8> {
     let mut head = Vec::new();
-    let read = std::fs::File::open(program)
-        .and_then(|file| file.take(HEAD as u64).read_to_end(&mut head));
+    let read =
+        std::fs::File::open(program).and_then(|file| file.take(HEAD as u64).read_to_end(&mut head));
     if read.is_err() { Vec::new() } else { head }
 }
 

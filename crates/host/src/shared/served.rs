@@ -243,11 +243,8 @@ impl Served {
             self.is_broken = true;
             return;
         };
-        let bytes = if is_there {
-            self.perform(verb, id, &mut from)
-        } else {
-            bare(Err(Errno::MFILE))
-        };
+        let bytes =
+            if is_there { self.perform(verb, id, &mut from) } else { bare(Err(Errno::MFILE)) };
         // Whoever has the answer finds the session as it is afterwards.
         if is_there && self.sessions.has(id) {
             self.attend(id, Mask::NONE);

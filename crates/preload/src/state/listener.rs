@@ -6,8 +6,8 @@ use std::os::fd::BorrowedFd;
 
 use host::Errno;
 
-use super::alone::is_alone;
 use super::State;
+use super::alone::is_alone;
 use crate::address::{bound, id};
 use crate::kinds::{self, Kind};
 use crate::{clock, real, report};

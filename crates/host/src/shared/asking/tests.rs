@@ -120,10 +120,8 @@ fn an_answer_passes_over_earlier_questions() {
 
 #[test]
 fn when_the_worker_goes_nobody_waits_and_nothing_is_left() {
-    let lost: [fn(&Asking, &AtomicBool); 2] = [
-        |_, is_gone| is_gone.store(true, Ordering::Relaxed),
-        |asking, _| asking.lose(),
-    ];
+    let lost: [fn(&Asking, &AtomicBool); 2] =
+        [|_, is_gone| is_gone.store(true, Ordering::Relaxed), |asking, _| asking.lose()];
     for lose in lost {
         let (asking, _worker, is_gone) = begin();
         let questions: Vec<_> = (0..3).map(|_| asking.question(true)).collect();

@@ -16,6 +16,7 @@ type Name = (c_int, c_int);
 
 /// `uapi/linux/tcp.h`
 const TCP_MD5SIG_EXT: c_int = 32;
+const TCP_TX_DELAY: c_int = 37;
 const TCP_AO_ADD_KEY: c_int = 38;
 const TCP_RTO_MAX_MS: c_int = 44;
 /// Its default, which is the stack's only one: ms.
@@ -46,7 +47,7 @@ const OF_STREAMS: [Name; 12] = [
     (libc::IPPROTO_TCP, libc::TCP_THIN_LINEAR_TIMEOUTS),
     (libc::IPPROTO_TCP, libc::TCP_SAVE_SYN),
     (libc::IPPROTO_TCP, libc::TCP_INQ),
-    (libc::IPPROTO_TCP, libc::TCP_TX_DELAY),
+    (libc::IPPROTO_TCP, TCP_TX_DELAY),
 ];
 /// The same, of UDP sockets, which would be told what is not known of datagrams that come by Millrace.
 const OF_DATAGRAMS: [Name; 19] = [
