@@ -14,9 +14,10 @@ use crate::{daemon, python, serving, until};
 /// How long the file systems stay.
 const HELD: Duration = Duration::from_secs(40);
 
-/// Serves a file system with one file, in a mount namespace of its own, and opens that file.
+/// Serves a file system with one file, in a mount namespace of its own; a child opens that file, and goes on. The file system ends
+/// with the parent, which must not have the file open: whoever has to answer would wait for itself.
 const FILE: &str = r#"
-import ctypes, struct, threading
+import ctypes, select, signal, struct
 FLUSH, INIT, LOOKUP, GETATTR, OPEN, FORGET, INTERRUPT = 25, 26, 1, 3, 14, 2, 36
 MS_PRIVATE, CLONE_NEWNS = 0x44000, 0x20000
 libc = ctypes.CDLL(None, use_errno=True)
@@ -49,8 +50,17 @@ try:
 except OSError:
     print("cannot", flush=True)
     sys.exit(0)
-threading.Thread(target=serve, daemon=True).start()
+alive, theirs = os.pipe()
+if os.fork() > 0:
+    signal.alarm(int(sys.argv[4]))
+    serve()
+os.close(fuse)
+os.close(theirs)
 file = os.open(os.path.join(folder, "file"), os.O_RDONLY)
+def descriptor():
+    return file
+def stay():
+    select.select([alive], [], [])
 "#;
 
 /// Has the kernel send a page that is missing, over a connection. Nobody ever brings the page (userfaultfd); an unprivileged process
@@ -70,8 +80,13 @@ except (OSError, ValueError):
 listener = socket.create_server(("127.0.0.1", 0))
 locked = socket.create_connection(listener.getsockname())
 file = locked.fileno()
-threading.Thread(target=os.write, args=(file, page), daemon=True).start()
-select.select([missing], [], [], 20)
+def descriptor():
+    # By the user itself: to become one, each thread has to take part.
+    threading.Thread(target=os.write, args=(file, page), daemon=True).start()
+    select.select([missing], [], [], 20)
+    return file
+def stay():
+    time.sleep(int(sys.argv[4]))
 "#;
 
 /// Becomes another user, and has a stack.
@@ -90,8 +105,8 @@ def listens(file):
 
 /// Hands it over, and stays.
 const HAND: &str = r#"
-print(listens(file), flush=True)
-time.sleep(int(sys.argv[4]))
+print(listens(descriptor()), flush=True)
+stay()
 os._exit(0)
 "#;
 

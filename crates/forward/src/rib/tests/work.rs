@@ -221,7 +221,7 @@ fn hop_to(state: &State, address: &str) -> (Kind, InterfaceId) {
 }
 
 const CUT_OFF: (Kind, InterfaceId) = (Kind::Invalid, InterfaceId::NONE);
-const BY_DEFAULT: (Kind, InterfaceId) = (Kind::Forward, InterfaceId::new(1));
+const BY_DEFAULT: (Kind, InterfaceId) = (Kind::Forward, InterfaceId::new(0));
 
 /// Gives port 3 routes 33.n.0.0/16 by next hops of their own, and takes its link down.
 fn many_next_hops(numbers: std::ops::RangeInclusive<u8>) -> Bench {
