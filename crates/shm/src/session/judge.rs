@@ -168,13 +168,18 @@ impl Judge {
         }
     }
 
-    /// Its answer, if one comes within that time.
+    /// Its answer, if one comes within that time that can be read.
     fn hear(&mut self, patience: Duration) -> Result<Option<Received<Answer>>, ChannelError> {
         let end = Instant::now() + patience;
         loop {
-            if let Some(answer) = self.orders.receive_now()? {
-                self.is_busy = false;
-                return Ok(Some(answer));
+            match self.orders.receive_now() {
+                Ok(None) => {}
+                Err(error @ (ChannelError::Closed | ChannelError::System(_))) => return Err(error),
+                // One that cannot be read, for want of descriptors, was its answer as well.
+                answer => {
+                    self.is_busy = false;
+                    return Ok(answer.ok().flatten());
+                }
             }
             let left = end.saturating_duration_since(Instant::now());
             if left.is_zero() {

@@ -92,6 +92,25 @@ fn a_judge_that_does_not_answer_is_asked_nothing_more_until_it_does() {
 }
 
 #[test]
+fn an_answer_that_cannot_be_read_keeps_nobody_from_the_next() {
+    let (mut judges, orders) = Judge::pair().unwrap();
+    let (_theirs, ours) = Channel::pair().unwrap();
+    let thread = spawn(move || {
+        let orders = Channel::of(orders);
+        for _ in 0..2 {
+            orders.receive::<Order>().unwrap();
+        }
+        orders.send(&"nonsense", &[]).unwrap();
+        orders
+    });
+    judges.hold(1, ours.as_fd()).unwrap();
+    assert!(matches!(judges.take(1, 1), Err(ChannelError::Unjudged)));
+    assert!(!judges.is_busy());
+    let _orders = thread.join().unwrap();
+    judges.hold(2, ours.as_fd()).unwrap();
+}
+
+#[test]
 fn what_it_holds_is_open_until_it_is_told_otherwise() {
     let (mut judge, thread) = started();
     let (theirs, ours) = Channel::pair().unwrap();
