@@ -51,6 +51,11 @@ struct Answer {
     seen: Vec<Seen>,
 }
 
+impl Answer {
+    /// Nothing was taken.
+    const NONE: Self = Self { count: None, seen: Vec::new() };
+}
+
 /// What a descriptor is.
 #[derive(Debug, Serialize, Deserialize)]
 enum Seen {
@@ -203,6 +208,8 @@ pub fn judge(orders: OwnedFd) -> Result<(), ChannelError> {
         let Received { message, mut files } = match orders.receive::<Order>() {
             Ok(order) => order,
             Err(ChannelError::Closed) => return Ok(()),
+            // There was no room for its descriptor. What is held already stays so.
+            Err(ChannelError::TooLong(_)) => continue,
             Err(error) => return Err(error),
         };
         match message {
@@ -218,7 +225,11 @@ pub fn judge(orders: OwnedFd) -> Result<(), ChannelError> {
                 let seen = files.iter().map(see).collect();
                 let memory: Vec<BorrowedFd<'_>> =
                     files.iter().filter(|file| is_memory(file)).map(AsFd::as_fd).collect();
-                orders.send(&Answer { count, seen }, &memory)?;
+                match orders.send(&Answer { count, seen }, &memory) {
+                    // Its user has too many descriptors under way, for instance.
+                    Err(ChannelError::System(_)) => orders.send(&Answer::NONE, &[])?,
+                    sent => sent?,
+                }
             }
             Order::Close(number) => {
                 if let Some(held) = all.get_mut(&number) {

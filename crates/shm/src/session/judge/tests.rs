@@ -1,5 +1,5 @@
 use super::*;
-use crate::attach::Request;
+use crate::attach::{MESSAGE, Request};
 
 use std::fs::File;
 use std::net::{TcpListener, UdpSocket};
@@ -7,6 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::thread::{JoinHandle, sleep, spawn};
 
 use rustix::fs::{MemfdFlags, fstat, memfd_create};
+use rustix::net::{SendFlags, send};
 use rustix::pipe::{PipeFlags, pipe_with};
 
 type Judging = JoinHandle<Result<(), ChannelError>>;
@@ -108,6 +109,19 @@ fn an_answer_that_cannot_be_read_keeps_nobody_from_the_next() {
     assert!(!judges.is_busy());
     let _orders = thread.join().unwrap();
     judges.hold(2, ours.as_fd()).unwrap();
+}
+
+#[test]
+fn an_order_for_which_there_is_no_room_ends_no_judge() {
+    let (mut judges, thread) = started();
+    let (theirs, ours) = Channel::pair().unwrap();
+    judges.hold(1, ours.as_fd()).unwrap();
+    send(&judges.orders, &[b' '; MESSAGE + 1], SendFlags::empty()).unwrap();
+    let memory = memfd_create("harmless", MemfdFlags::CLOEXEC).unwrap();
+    theirs.send(&Request::Ports, &[memory.as_fd()]).unwrap();
+    assert_eq!(judges.take(1, 1).unwrap().len(), 1);
+    drop(judges);
+    thread.join().unwrap().unwrap();
 }
 
 #[test]
