@@ -24,6 +24,9 @@ use super::sparing::complain;
 const PROGRAM: &str = "millrace-judge";
 /// How long one that was killed may take to end, unless it waits in a close; and between two attempts to start one.
 const BREATH: Duration = Duration::from_millis(100);
+/// When so many are left over, no user but root gets another: each is one of the tasks that the system lets the daemon have, and one
+/// person may be many users (`/etc/subuid`).
+const MOST_LEFT: usize = 64;
 
 /// Those that have not ended with their users' threads.
 static LEFT: Mutex<Vec<(u32, Child)>> = Mutex::new(Vec::new());
@@ -32,11 +35,17 @@ fn left() -> MutexGuard<'static, Vec<(u32, Child)>> {
     LEFT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether a user has one that is still to end.
-fn is_left(uid: u32) -> bool {
+/// Whether a user gets none before others have ended.
+fn has_to_wait(uid: u32) -> bool {
     let mut left = left();
     left.retain_mut(|(_, process)| matches!(process.try_wait(), Ok(None)));
-    left.iter().any(|(user, _)| *user == uid)
+    let users: Vec<u32> = left.iter().map(|(user, _)| *user).collect();
+    keep_waiting(&users, uid)
+}
+
+/// Whether those that are left over of these users keep one waiting: its own, or too many.
+fn keep_waiting(users: &[u32], uid: u32) -> bool {
+    users.contains(&uid) || (uid != 0 && users.len() >= MOST_LEFT)
 }
 
 /// Takes note of the end of those that the program before had, which was run in this process.
@@ -105,7 +114,7 @@ impl State {
     }
 
     fn start(&mut self, uid: u32) {
-        if self.failed.is_some_and(|at| at.elapsed() < BREATH) || is_left(uid) {
+        if self.failed.is_some_and(|at| at.elapsed() < BREATH) || has_to_wait(uid) {
             return;
         }
         match Running::start(uid) {
@@ -215,7 +224,7 @@ mod tests {
 
     fn until_gone(uid: u32) {
         let begun = Instant::now();
-        while is_left(uid) {
+        while has_to_wait(uid) {
             assert!(begun.elapsed() < Duration::from_secs(20));
             sleep(BREATH / 100);
         }
@@ -248,14 +257,22 @@ mod tests {
     #[test]
     fn a_user_whose_judge_has_not_ended_gets_no_other() {
         let uid = u32::MAX - 7;
-        assert!(!is_left(uid));
+        assert!(!has_to_wait(uid));
         let sleeper = Command::new("sleep").arg("100").spawn().unwrap();
         left().push((uid, sleeper));
-        assert!(is_left(uid) && !is_left(uid - 1));
+        assert!(has_to_wait(uid) && !has_to_wait(uid - 1));
         for (_, sleeper) in left().iter_mut().filter(|(user, _)| *user == uid) {
             sleeper.kill().unwrap();
         }
         until_gone(uid);
+    }
+
+    #[test]
+    fn many_users_leave_so_many_and_root_gets_one_nevertheless() {
+        let all: Vec<u32> = (1000..).take(MOST_LEFT).collect();
+        let few = &all[1..];
+        assert!(!keep_waiting(few, 5) && keep_waiting(few, 1001));
+        assert!(keep_waiting(&all, 5) && !keep_waiting(&all, 0));
     }
 
     #[test]
