@@ -9,7 +9,7 @@ use std::env;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::os::unix::process::CommandExt as _;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -106,7 +106,11 @@ impl State {
         match ask(running) {
             // It has ended, and all that it held is the daemon's alone.
             Err(ChannelError::Closed) => {
-                self.running = None;
+                if let Some(mut ended) = self.running.take() {
+                    let (uid, how) = (ended.uid, ended.end());
+                    let how = how.map_or_else(|| "unknown".to_owned(), |how| how.to_string());
+                    complain(|| tracing::warn!("{PROGRAM} of user {uid} has ended: {how}"));
+                }
                 Err(ChannelError::Unjudged)
             }
             answer => answer,
@@ -152,24 +156,30 @@ impl Running {
         let process = Some(command.spawn().map_err(failed)?);
         Ok(Self { judge, process, uid })
     }
+
+    /// Ends it, unless it has ended by itself. Gives how it has; `None`: it waits in a close.
+    fn end(&mut self) -> Option<ExitStatus> {
+        let mut process = self.process.take()?;
+        let _ = process.kill();
+        let begun = Instant::now();
+        while begun.elapsed() < BREATH {
+            match process.try_wait() {
+                Ok(None) => sleep(Duration::from_millis(1)),
+                ended => return ended.ok().flatten(),
+            }
+        }
+        let (uid, pid) = (self.uid, process.id());
+        complain(|| {
+            tracing::warn!("process {pid} cannot end: a descriptor of user {uid} does not");
+        });
+        left().push((uid, process));
+        None
+    }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        let Some(mut process) = self.process.take() else { return };
-        let _ = process.kill();
-        let begun = Instant::now();
-        while matches!(process.try_wait(), Ok(None)) {
-            if begun.elapsed() >= BREATH {
-                let (uid, pid) = (self.uid, process.id());
-                complain(|| {
-                    tracing::warn!("process {pid} cannot end: a descriptor of user {uid} does not");
-                });
-                left().push((uid, process));
-                return;
-            }
-            sleep(Duration::from_millis(1));
-        }
+        self.end();
     }
 }
 

@@ -2,14 +2,15 @@
 //! when it is closed, and a socket whose owner holds its lock.
 
 use std::io::{BufRead as _, BufReader, Lines};
+use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Child, ChildStdout, Stdio};
 use std::time::{Duration, Instant};
 
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::instance::Instance;
-use crate::{daemon, python, serving, until};
+use crate::{daemon, listen, listening, python, serving, until, with_stack};
 
 /// How long the file systems stay.
 const HELD: Duration = Duration::from_secs(40);
@@ -173,6 +174,20 @@ fn hand_over(daemon: &Instance, descriptor: &str) -> Option<Process> {
     Some(hostile)
 }
 
+/// The only judge of a daemon: its number, and its state as in `/proc/PID/stat`.
+fn judge(daemon: &Instance) -> (i32, String) {
+    let all = std::fs::read_dir("/proc").unwrap().flatten();
+    let mut all = all.filter_map(|one| std::fs::read_to_string(one.path().join("stat")).ok());
+    let judge = all.find_map(|stat| {
+        let (number, rest) = stat.split_once(" (millrace-judge) ")?;
+        let mut words = rest.split(' ');
+        let (state, parent) = (words.next()?, words.next()?);
+        let is_its = parent == daemon.pid().to_string();
+        is_its.then(|| (number.parse().unwrap(), state.to_owned()))
+    });
+    judge.unwrap()
+}
+
 /// Whether others are served, and its user again when it is gone.
 fn keeps_nobody_but_its_user(descriptor: &str) {
     let Some((daemon, hostile)) = handed_over(descriptor) else { return };
@@ -213,6 +228,21 @@ fn keeps_no_daemon_from_beginning_anew(descriptor: &str) {
     daemon.signal(Signal::TERM);
     assert!(daemon.wait().success(), "{}", daemon.log());
     assert!(start.elapsed() < HELD, "the daemon waited for it");
+}
+
+#[test]
+fn a_judge_that_is_killed_is_followed_by_another_and_the_log_says_so() {
+    let daemon = daemon("");
+    let socket = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (first, stack) = with_stack(&daemon);
+    listening(listen(&first, stack, 1, &socket));
+    let (number, _) = judge(&daemon);
+    kill_process(Pid::from_raw(number).unwrap(), Signal::KILL).unwrap();
+    until("it has ended", || judge(&daemon).1 == "Z");
+    let (second, stack) = with_stack(&daemon);
+    listening(listen(&second, stack, 1, &socket));
+    assert_ne!(judge(&daemon).0, number);
+    assert!(daemon.log().contains("has ended: signal: 9"), "{}", daemon.log());
 }
 
 #[test]
