@@ -118,6 +118,18 @@ print(listens(l.fileno()), flush=True)
 sys.stdin.readline()
 "#;
 
+/// Stays until the daemon ends.
+const STAY: &str = r#"
+channel.settimeout(20)
+print("there", flush=True)
+try:
+    while channel.recv(65536):
+        pass
+    print("over", flush=True)
+except OSError as error:
+    print(error, flush=True)
+"#;
+
 const HOSTILE: u32 = 54_321;
 const OTHER: u32 = 54_322;
 
@@ -208,9 +220,12 @@ fn keeps_nobody_but_its_user(descriptor: &str) {
 
 fn keeps_no_daemon_from_its_end(descriptor: &str) {
     let Some((mut daemon, _hostile)) = handed_over(descriptor) else { return };
+    let mut same = Process::run(&daemon, HOSTILE, &[BEGIN, STAY]);
+    assert_eq!(same.says(), "there");
     let start = Instant::now();
     daemon.signal(Signal::TERM);
     assert!(daemon.wait().success(), "{}", daemon.log());
+    assert_eq!(same.says(), "over", "its user's others do not hear of it");
     assert!(start.elapsed() < HELD / 2, "the daemon waited for it");
 }
 

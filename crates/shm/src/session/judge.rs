@@ -10,10 +10,13 @@
 //!   descriptors,
 //! - and has the judge hold the connection as well, and close it later than the daemon does.
 
+mod farewell;
+
 use std::collections::{HashMap, VecDeque};
 use std::io::IoSliceMut;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -24,6 +27,7 @@ use serde::{Deserialize, Serialize};
 
 use super::bound::{Bound, examine};
 use crate::attach::{Channel, ChannelError, FILES, Received, files_of};
+use farewell::Farewell;
 
 /// How long the judge may take to receive a few descriptors, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -197,11 +201,14 @@ impl Judge {
     }
 }
 
-/// What the process does: obeys, until whoever orders has ended. Any close may take for ever.
+/// What the process does: obeys, until whoever orders has ended, of which it tells all whose connections it holds. Any close may
+/// take for ever.
 ///
 /// # Errors
 /// [`ChannelError`]: the system's, or orders that make no sense.
 pub fn judge(orders: OwnedFd) -> Result<(), ChannelError> {
+    let farewell = Farewell::default();
+    farewell.watch(orders.try_clone()?);
     let orders = Channel::of(orders);
     let mut all: HashMap<u64, Held> = HashMap::new();
     loop {
@@ -214,7 +221,8 @@ pub fn judge(orders: OwnedFd) -> Result<(), ChannelError> {
         };
         match message {
             Order::Hold(number) => {
-                if let Some(connection) = files.pop() {
+                if let Some(connection) = files.pop().map(Arc::new) {
+                    farewell.add(number, &connection);
                     all.insert(number, Held { connection, brought: Vec::new() });
                 }
             }
@@ -236,14 +244,17 @@ pub fn judge(orders: OwnedFd) -> Result<(), ChannelError> {
                     held.brought.clear();
                 }
             }
-            Order::Release(number) => drop(all.remove(&number)),
+            Order::Release(number) => {
+                farewell.remove(number);
+                all.remove(&number);
+            }
         }
     }
 }
 
 /// A connection that the daemon has, too.
 struct Held {
-    connection: OwnedFd,
+    connection: Arc<OwnedFd>,
     /// What has come from there, and may be the daemon's, too.
     brought: Vec<OwnedFd>,
 }

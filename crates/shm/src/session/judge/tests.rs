@@ -29,6 +29,14 @@ fn given(files: &[BorrowedFd<'_>]) -> Result<Vec<Brought>, ChannelError> {
     taken
 }
 
+fn until(closed: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !closed() {
+        assert!(begun.elapsed() < Duration::from_secs(20), "it is still open");
+        sleep(Duration::from_millis(1));
+    }
+}
+
 #[test]
 fn memory_is_handed_over_and_of_sockets_only_what_they_are() {
     let memory = memfd_create("harmless", MemfdFlags::CLOEXEC).unwrap();
@@ -140,18 +148,30 @@ fn what_it_holds_is_open_until_it_is_told_otherwise() {
         polled[0].revents().contains(PollFlags::HUP)
     };
     assert!(!theirs.is_closed() && !is_closed(&reader));
-    let until = |closed: &dyn Fn() -> bool| {
-        let begun = Instant::now();
-        while !closed() {
-            assert!(begun.elapsed() < Duration::from_secs(20), "it is still open");
-            sleep(Duration::from_millis(1));
-        }
-    };
     judge.close(1);
-    until(&|| is_closed(&reader));
+    until(|| is_closed(&reader));
     assert!(!theirs.is_closed());
     judge.release(1);
-    until(&|| theirs.is_closed());
+    until(|| theirs.is_closed());
     drop(judge);
     thread.join().unwrap().unwrap();
+}
+
+#[test]
+fn while_it_waits_all_are_told_that_the_daemon_has_ended() {
+    // It obeys nothing more.
+    let (mut judges, orders) = Judge::pair().unwrap();
+    let farewell = Farewell::default();
+    farewell.watch(orders);
+    let pairs = [(); 3].map(|()| Channel::pair().unwrap());
+    let [(one, held), (other, ours), (late, last)] = pairs;
+    let (held, last) = (Arc::new(held.into_socket()), Arc::new(last.into_socket()));
+    farewell.add(1, &held);
+    judges.hold(2, ours.as_fd()).unwrap();
+    drop(ours);
+    assert!(!one.is_closed() && !other.is_closed());
+    drop(judges);
+    until(|| one.is_closed() && other.is_closed());
+    farewell.add(3, &last);
+    assert!(late.is_closed());
 }
