@@ -42,8 +42,9 @@ pub enum ChannelError {
     /// Nobody receives the descriptors that come with a message.
     #[error(
         "the process that receives this user's descriptors does not answer: it may still be \
-         closing an earlier one; end the program that lets it wait (a socket that lingers, a \
-         file system that does not answer), and try again"
+         closing an earlier one (end the program that lets it wait: a socket that lingers, a file \
+         system that does not answer), or could not be started (the log of millraced says why); \
+         try again then"
     )]
     Unjudged,
 }
