@@ -214,7 +214,7 @@ fn notes(page: &ConnectionPage) -> Vec<String> {
         }
     }
     if page.time_wait > 0 {
-        notes.push(format!("TIME-WAIT: {} of these processes, not listed", count(page.time_wait)));
+        notes.push(format!("TIME-WAIT: {} connections, not listed", count(page.time_wait)));
     }
     notes
 }
@@ -237,7 +237,7 @@ mod tests {
             "0 shown, 1,000 in all; use --limit for more",
             "2 more for which the tables have no place",
             "3 more UDP sockets for which the tables have no place",
-            "TIME-WAIT: 16,384 of these processes, not listed",
+            "TIME-WAIT: 16,384 connections, not listed",
         ];
         assert_eq!(notes(&page), told);
     }

@@ -25,7 +25,7 @@ pub(crate) type Act<D> = Box<dyn FnOnce(&mut D) + Send>;
 pub(crate) struct Control<D> {
     acts: mpsc::Sender<Act<D>>,
     root_acts: mpsc::Sender<Act<D>>,
-    /// Taken while a user asks: each has one thing at a time among those that wait.
+    /// Taken until what a user asks is done: each has one thing at a time among those that wait.
     turn: Option<Arc<Semaphore>>,
 }
 
@@ -63,13 +63,16 @@ impl<D: 'static> Control<D> {
         &self,
         act: impl FnOnce(&mut D) -> R + Send + 'static,
     ) -> Option<R> {
-        let _turn = match &self.turn {
-            Some(turn) => Some(turn.acquire().await.ok()?),
+        let turn = match &self.turn {
+            Some(turn) => Some(Arc::clone(turn).acquire_owned().await.ok()?),
             None => None,
         };
         let (answer, answered) = oneshot::channel();
         let act = Box::new(move |daemon: &mut D| {
-            if let Err(unwanted) = answer.send(act(daemon)) {
+            let done = act(daemon);
+            // Not before, though the caller may be gone.
+            drop(turn);
+            if let Err(unwanted) = answer.send(done) {
                 // Whoever asked is gone. What the answer holds may be memory: others would wait while it is unmapped.
                 drop(spawn_blocking(move || drop(unwanted)));
             }
@@ -288,6 +291,20 @@ mod tests {
         let ended = timeout(Duration::from_secs(20), &mut look).await;
         assert!(ended.is_ok(), "the daemon has ended");
         assert_eq!(*rounds.lock().unwrap(), 2);
+    }
+
+    #[tokio::test]
+    async fn who_does_not_wait_for_an_answer_takes_no_more_places() {
+        let (control, asked) = asks::<Order>();
+        let user = control.of(1, &Arc::new(Semaphore::new(1)));
+        for _ in 0..2 * WAITING {
+            let gone = timeout(Duration::ZERO, ask(&user, "gone", NO_TIME)).await;
+            assert!(gone.is_err(), "nobody serves");
+        }
+        assert_eq!(control.acts.capacity(), WAITING - 1);
+        drop((control, user));
+        let order = order(asked, std::future::pending()).await;
+        assert_eq!(order, ["gone"]);
     }
 
     #[tokio::test]

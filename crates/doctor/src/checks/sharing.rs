@@ -5,8 +5,8 @@ use crate::finding::{Finding, Group, Remedy, Topic};
 use crate::machine::Machine;
 use crate::setup::Setup;
 
-/// Instances that the daemon has itself, one for each of its sockets.
-const OWN: u64 = 2;
+/// Instances that the daemon has itself.
+const OWN: u64 = 1;
 /// What the kernel gives a user unless it is told otherwise: instances; and watches at least, since Linux 5.11.
 const INSTANCES: u64 = 128;
 const WATCHES: u64 = 8_192;
@@ -17,9 +17,8 @@ const MAJOR: u32 = 6;
 const INOTIFY: Topic = Topic {
     group: Group::Limits,
     name: "inotify",
-    why: "The daemon watches memory that it has handed to processes until nobody holds it. It takes two instances, without which it \
-          does not serve them, and up to half of the watches; beyond them no process gets memory. Other programs of root share \
-          both limits.",
+    why: "The daemon watches memory that it has handed to processes until nobody holds it. It takes one instance, without which no \
+          process gets memory, and up to half of the watches. Other programs of root share both limits.",
     source: "docs/security.md; inotify(7)",
 };
 

@@ -35,7 +35,7 @@ fn what_shared_memory_needs_is_looked_at() {
     assert_eq!(inotify.changes, [change]);
     let command = "sysctl -w fs.inotify.max_user_instances=128";
     assert_eq!(inotify.remedies, [Remedy::Command(command.into())]);
-    tree.put("proc/sys/fs/inotify/max_user_instances", "1");
+    tree.put("proc/sys/fs/inotify/max_user_instances", "0");
     tree.put("proc/sys/fs/inotify/max_user_watches", "4096");
     let all = findings(&tree, "1-3");
     let inotify = find(&all, "inotify", "");
