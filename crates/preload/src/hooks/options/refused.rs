@@ -1,5 +1,5 @@
 //! What is refused of sockets that are the stack's, too, or may become so: it would hold for what passes through the kernel alone.
-//! The error number is that of kernels which do not know the option, so that programs do without.
+//! The error number is that of kernels, or sockets, which do not know the option, so that programs do without.
 
 use std::ffi::{c_int, c_void};
 use std::os::fd::AsRawFd;
@@ -145,6 +145,10 @@ fn refusal(is_stream: bool, name: Name, number: c_int) -> Option<Errno> {
         (libc::SOL_SOCKET, libc::SO_PEEK_OFF) => {
             return (!is_stream && number >= 0).then_some(Errno::OPNOTSUPP);
         }
+        // Taken, it would leave the socket to the kernel alone: gRPC's servers try it with each listener.
+        (libc::SOL_SOCKET, libc::SO_ZEROCOPY) => {
+            return (number != 0).then_some(Errno::OPNOTSUPP);
+        }
         (libc::IPPROTO_TCP, TCP_RTO_MAX_MS) => is_stream && number != LONGEST_RTO,
         name if ALWAYS.contains(&name) => true,
         name if KEYS.contains(&name) => is_stream,
@@ -217,6 +221,10 @@ mod tests {
         }
         let discovery = (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER);
         assert_eq!(set(datagram, discovery, libc::IP_PMTUDISC_INTERFACE).0, Some(Errno::INVAL));
+        let zero_copy = (libc::SOL_SOCKET, libc::SO_ZEROCOPY);
+        for kind in [stream, datagram] {
+            assert_eq!(set(kind, zero_copy, 1), (Some(Errno::OPNOTSUPP), 0), "{kind}");
+        }
     }
 
     #[test]
@@ -245,6 +253,7 @@ mod tests {
             (discovery, libc::IP_PMTUDISC_OMIT, None, None),
             ((libc::SOL_SOCKET, libc::SO_PEEK_OFF), 0, None, Some(Errno::OPNOTSUPP)),
             ((libc::SOL_SOCKET, libc::SO_PEEK_OFF), -1, None, None),
+            ((libc::SOL_SOCKET, libc::SO_ZEROCOPY), 0, None, None),
             ((libc::SOL_SOCKET, libc::SO_TXTIME), 0, lost, lost),
             ((libc::SOL_SOCKET, libc::SO_ATTACH_REUSEPORT_EBPF), 0, lost, lost),
             ((libc::IPPROTO_IP, IP_LOCAL_PORT_RANGE), -1, lost, lost),
