@@ -50,8 +50,7 @@ const OF_STREAMS: [Name; 12] = [
     (libc::IPPROTO_TCP, TCP_TX_DELAY),
 ];
 /// The same, of UDP sockets, which would be told what is not known of datagrams that come by Millrace.
-const OF_DATAGRAMS: [Name; 19] = [
-    (libc::SOL_SOCKET, libc::SO_RXQ_OVFL),
+const OF_DATAGRAMS: [Name; 18] = [
     (libc::SOL_SOCKET, libc::SO_WIFI_STATUS),
     (libc::SOL_SOCKET, libc::SO_RCVMARK),
     (libc::IPPROTO_IP, libc::IP_RECVOPTS),
@@ -72,9 +71,8 @@ const OF_DATAGRAMS: [Name; 19] = [
     (libc::IPPROTO_IPV6, IPV6_RECVORIGDSTADDR),
 ];
 /// Whatever they are set to: structures, programs, and headers of all packets.
-const ALWAYS: [Name; 8] = [
+const ALWAYS: [Name; 7] = [
     (libc::SOL_SOCKET, libc::SO_TXTIME),
-    (libc::SOL_SOCKET, libc::SO_ATTACH_REUSEPORT_CBPF),
     (libc::SOL_SOCKET, libc::SO_ATTACH_REUSEPORT_EBPF),
     (libc::IPPROTO_IP, libc::IP_OPTIONS),
     (libc::IPPROTO_IPV6, libc::IPV6_HOPOPTS),
@@ -213,7 +211,7 @@ mod tests {
             (stream, (libc::IPPROTO_TCP, libc::TCP_SAVE_SYN)),
             (stream, (libc::IPPROTO_TCP, libc::TCP_INQ)),
             (datagram, (libc::SOL_SOCKET, libc::SO_DONTROUTE)),
-            (datagram, (libc::SOL_SOCKET, libc::SO_RXQ_OVFL)),
+            (datagram, (libc::IPPROTO_IP, libc::IP_RECVOPTS)),
             (datagram, (libc::IPPROTO_IP, libc::IP_RECVORIGDSTADDR)),
         ] {
             assert_eq!(set(kind, name, 1), (refused, 0), "{kind} {name:?}");
@@ -234,6 +232,7 @@ mod tests {
             (stream, (libc::SOL_SOCKET, libc::SO_RXQ_OVFL), 1),
             (stream, (libc::SOL_SOCKET, libc::SO_PRIORITY), 6),
             (datagram, (libc::SOL_SOCKET, libc::SO_PRIORITY), 6),
+            (datagram, (libc::SOL_SOCKET, libc::SO_RXQ_OVFL), 1),
             (datagram, (libc::SOL_SOCKET, libc::SO_TIMESTAMP), 1),
             (datagram, (libc::IPPROTO_IP, libc::IP_RECVERR), 1),
             (datagram, (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER), libc::IP_PMTUDISC_PROBE),
@@ -256,6 +255,7 @@ mod tests {
             ((libc::SOL_SOCKET, libc::SO_ZEROCOPY), 0, None, None),
             ((libc::SOL_SOCKET, libc::SO_TXTIME), 0, lost, lost),
             ((libc::SOL_SOCKET, libc::SO_ATTACH_REUSEPORT_EBPF), 0, lost, lost),
+            ((libc::SOL_SOCKET, libc::SO_ATTACH_REUSEPORT_CBPF), 1, None, None),
             ((libc::IPPROTO_IP, IP_LOCAL_PORT_RANGE), -1, lost, lost),
             ((libc::IPPROTO_IP, libc::IP_OPTIONS), 0, lost, lost),
             ((libc::IPPROTO_IPV6, libc::IPV6_RECVPATHMTU), 1, None, lost),
