@@ -153,15 +153,35 @@ static void signal_comes(void) {
   signals = 0;
 }
 
-// SIGIO of a socket that has an owner before it has a connection.
-static void owned_early(void) {
-  int number = remote("listen %d 5", version()), fd = stream();
+// Connects, and gives the peer's end.
+static int connected(int fd) {
+  int number = remote("listen %d 5", version());
   socklen_t length;
   struct sockaddr_storage name = to_peer(remote("port %d", number), &length);
-  owned(fd);
   R(connect(fd, (struct sockaddr *)&name, length));
-  int peer = remote("accept %d", number);
+  return remote("accept %d", number);
+}
+
+// SIGIO of a socket that has an owner before it has a connection.
+static void owned_early(void) {
+  int fd = stream();
+  owned(fd);
+  int peer = connected(fd);
   signal_comes();
+  peer_sends(peer, 10);
+  signal_comes();
+  R(recv(fd, data, 100, 0));
+}
+
+// The same, where signals are asked for later.
+static void owner_stays(void) {
+  int fd = stream();
+  catch_signal(SIGIO, SA_RESTART);
+  R(fcntl(fd, F_SETOWN, getpid()));
+  int peer = connected(fd);
+  YES(fcntl(fd, F_GETOWN) == getpid());
+  R(fcntl(fd, F_SETFL, O_ASYNC | O_NONBLOCK));
+  signals = 0;
   peer_sends(peer, 10);
   signal_comes();
   R(recv(fd, data, 100, 0));
@@ -204,6 +224,7 @@ const struct test signal_cases[] = {
     {"EINTR closing", closing, BOTH},
     {"send in a handler", in_the_handler, BOTH},
     {"SIGIO from the start", owned_early, PASSIVE4 | PASSIVE6},
+    {"owner from the start", owner_stays, PASSIVE4 | PASSIVE6},
     {"SIGIO of a listener", owned_listener, PASSIVE4 | PASSIVE6},
     {"SIGIO of datagrams", owned_datagrams, PASSIVE4 | PASSIVE6},
     END,

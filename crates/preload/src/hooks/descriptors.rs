@@ -177,6 +177,9 @@ pub unsafe extern "C" fn fcntl(fd: c_int, command: c_int, argument: c_long) -> c
     }
     let kind = process::known(fd);
     if matches!(kind, Kind::Kernel | Kind::Fresh | Kind::Epoll | Kind::Stale | Kind::Elsewhere) {
+        if sets_owner(command) {
+            kinds::touch(fd);
+        }
         // SAFETY: the caller's promise.
         let done = unsafe { real::fcntl(fd, command, argument) };
         if matches!(command, libc::F_DUPFD | libc::F_DUPFD_CLOEXEC) {
@@ -257,6 +260,9 @@ pub unsafe extern "C" fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_voi
     let flags = [libc::FIONBIO, libc::FIOCLEX, libc::FIONCLEX];
     let is_flag = flags.iter().any(|flag| *flag as c_ulong == request);
     let kind = if is_flag { process::known(fd) } else { process::kind(fd) };
+    if OWNING.contains(&request) {
+        kinds::touch(fd);
+    }
     let shared = match process::current() {
         Some(shared) if matches!(kind, Kind::Session | Kind::Listener | Kind::Datagrams) => shared,
         // SAFETY: the caller's promise.

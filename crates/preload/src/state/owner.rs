@@ -5,7 +5,7 @@ use std::ffi::{c_int, c_long};
 use host::{Errno, Mask};
 
 use super::{Place, State, status_flags};
-use crate::{memory, real};
+use crate::{kinds, memory, real};
 
 /// The process or, negative, the group of processes that is signalled, and how.
 #[derive(Debug, Clone, Copy, Default)]
@@ -80,9 +80,11 @@ impl State {
     /// What a socket of the kernel's is like that the stack has, too, or instead, from now on.
     pub(crate) fn place_like_kernels(&mut self, fd: c_int) -> Place {
         let flags = status_flags(fd);
-        // Nobody else is signalled.
-        let owner =
-            if flags & libc::O_ASYNC == 0 { Owner::default() } else { Owner::of_kernels(fd) };
+        let owner = match kinds::untouched(fd) {
+            // Nobody was named.
+            Some(_) => Owner::default(),
+            None => Owner::of_kernels(fd),
+        };
         self.is_owned |= owner.id != 0;
         Place { flags, owner, ..Place::default() }
     }
