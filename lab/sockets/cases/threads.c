@@ -215,6 +215,38 @@ static void many_writers(void) {
   peer_reads(p.peer, 1600);
 }
 
+static struct sockaddr_storage there;
+static socklen_t there_length;
+static pthread_barrier_t all_here;
+static atomic_int strange;
+
+static void *connects(void *unused) {
+  pthread_barrier_wait(&all_here);
+  if (connect(p.fd, (struct sockaddr *)&there, there_length) == 0) return unused;
+  if (errno != EINPROGRESS && errno != EALREADY && errno != EISCONN) strange++;
+  return unused;
+}
+
+// Threads that connect one socket at the same moment have one connection.
+static void connect_together(void) {
+  pthread_t threads[4];
+  int number = remote("listen %d 5", mode.family == AF_INET6 ? 6 : 4);
+  there = to_peer(remote("port %d", number), &there_length);
+  pthread_barrier_init(&all_here, NULL, 4);
+  for (int i = 0; i < 20; i++) {
+    p.fd = stream();
+    nonblocking(p.fd);
+    for (int j = 0; j < 4; j++) pthread_create(&threads[j], NULL, connects, NULL);
+    for (int j = 0; j < 4; j++) pthread_join(threads[j], NULL);
+    YES(strange == 0);
+    p.peer = remote("accept %d", number);
+    peer_sends(p.peer, 5);
+    YES(arrived(p.fd, 5));
+    close(p.fd);
+    peer_closes(p.peer);
+  }
+}
+
 static void *locks(void *unused) {
   struct flock lock = {.l_type = F_WRLCK};
   line("the lock = %d", fcntl(server, F_SETLKW, &lock));
@@ -256,6 +288,7 @@ const struct test thread_cases[] = {
     {"threads add meanwhile", added_meanwhile, BOTH},
     {"threads wait first", waits_first, PASSIVE4 | PASSIVE6},
     {"threads write", many_writers, BOTH},
+    {"threads connect one", connect_together, PASSIVE4 | PASSIVE6},
     {"threads wait for a lock", waits_for_lock, PASSIVE4},
     END,
 };

@@ -69,6 +69,8 @@ pub unsafe extern "C" fn connect(fd: c_int, to: *const sockaddr, length: socklen
     };
     let call = Call::new(shared);
     let mut state = shared.lock();
+    // Another thread may have connected it while this one waited for the state.
+    let kind = if kind == Kind::Fresh { kinds::get(fd) } else { kind };
     let source = match state.route(SocketAddr::new(remote.ip().to_canonical(), remote.port())) {
         Routed::Millrace { source, .. } if kind == Kind::Session || state.can_leave_from(fd) => {
             source
@@ -152,6 +154,10 @@ fn take_over<'a>(call: &Call<'a>, mut state: Held<'a>, fd: c_int) -> (Held<'a>, 
         Err(error) => return (state, Err(error)),
     };
     let (mut state, opened) = call.ask(state, fd, |sessions| opening.open(sessions, fd));
+    // Another thread may have connected it while this one waited for the answer.
+    if opened.is_err() && kinds::get(fd) == Kind::Session {
+        return (state, Ok(()));
+    }
     let named = opened.and_then(|template| {
         state.opened(&opening, template);
         state.keep_name(fd)
