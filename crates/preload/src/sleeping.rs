@@ -37,6 +37,26 @@ pub(crate) struct Wait<'w> {
     pub(crate) ran: bool,
 }
 
+/// What others know of a thread while it waits. One that is cancelled then (`pthread_cancel`) unwinds, and they forget it.
+struct Waiting<'a> {
+    shared: &'a Shared,
+    waiter: usize,
+    /// It counts among those that sleep.
+    sleeps: bool,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        let mut state = self.shared.lock();
+        if self.sleeps {
+            state.wake_up(self.waiter, false, false);
+        }
+        state.waiters.abandon(self.waiter);
+        // What it was woken for, if it was, nobody else does.
+        state.run();
+    }
+}
+
 /// Waits until `is_over` says so, one of `files` has an event, or the alarm. Gives the lock back, and whether one of the
 /// first two was so.
 ///
@@ -106,6 +126,7 @@ pub(crate) fn wait_while<'a>(
         files.push(event(state.link_bells()));
         files.extend(state.company_bell().map(event));
         drop(state);
+        let waiting = Waiting { shared, waiter, sleeps: sleep.is_some() };
         let begin = clock::now();
         // A handler that has run since this call began ends it as one that runs while it sleeps does.
         let ready = if sleep.is_some() && signals::came_since(handlers) {
@@ -113,6 +134,8 @@ pub(crate) fn wait_while<'a>(
         } else {
             poll(files, sleep.unwrap_or(0), mask)
         };
+        // It goes on.
+        std::mem::forget(waiting);
         state = shared.lock();
         asked = true;
         let is_set = |at: usize| files.get(at).is_some_and(|file| file.revents != 0);

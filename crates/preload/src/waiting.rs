@@ -144,9 +144,7 @@ impl Waiters {
         if self.epolls.has(waiter) {
             return;
         }
-        for watches in &mut self.watches {
-            watches.retain(|watch| watch.waiter != waiter);
-        }
+        self.forget(waiter);
         let inner = self.list.get(waiter).and_then(|waiter| waiter.inner);
         if let Some(id) = inner {
             self.nested.remove(&id);

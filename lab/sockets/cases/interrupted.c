@@ -73,6 +73,26 @@ static void cancelled(void) {
   works();
 }
 
+static void *accepts(void *unused) {
+  in_accept();
+  return unused;
+}
+
+// Peers are answered also when the only thread that waited is no more, and no other makes a call.
+static void cancelled_alone(void) {
+  pthread_t thread;
+  void *left = NULL;
+  server = listening(5);
+  int port = port_of(server);
+  pthread_create(&thread, NULL, accepts, NULL);
+  pause_ms(30);
+  R(pthread_cancel(thread));
+  R(pthread_join(thread, &left));
+  YES(left == PTHREAD_CANCELED);
+  remote("connect %d %d", mode.family == AF_INET6 ? 6 : 4, port);
+  FD(accept(server, NULL, NULL));
+}
+
 // Each returns at once, again and again.
 static void peeks(void) {
   for (;;) recv(p.fd, data, 1, MSG_PEEK);
@@ -224,6 +244,7 @@ static void actions(void) {
 
 const struct test interrupted_cases[] = {
     {"cancelled threads", cancelled, BOTH | PASSIVE6},
+    {"cancelled, and no other", cancelled_alone, PASSIVE4 | PASSIVE6},
     {"cancelled busy threads", cancelled_while_busy, BOTH},
     {"left by siglongjmp", left_by_jump, BOTH | PASSIVE6},
     {"handlers among calls", handlers_among_calls, BOTH},

@@ -35,6 +35,22 @@ impl Waiters {
         }
     }
 
+    /// A thread that waited is no more. What was its own is for others; an epoll instance stays.
+    pub(crate) fn abandon(&mut self, waiter: usize) {
+        let is_asleep = self.list.get(waiter).is_none_or(|found| found.sleeping > 0);
+        if !is_asleep && !self.epolls.has(waiter) {
+            self.forget(waiter);
+            self.release(waiter);
+        }
+    }
+
+    /// A waiter watches nothing any more.
+    pub(super) fn forget(&mut self, waiter: usize) {
+        for watches in &mut self.watches {
+            watches.retain(|watch| watch.waiter != waiter);
+        }
+    }
+
     /// The stack has something to do earlier than the sleepers know: wakes one.
     pub(crate) fn hurry(&mut self, deadline: u64) {
         if self.sleepers == 0 || deadline >= self.wakes_at {

@@ -170,6 +170,25 @@ fn who_sleeps_at_a_closed_instance_is_told_nothing_of_others() {
 }
 
 #[test]
+fn a_thread_that_is_no_more_leaves_nothing_behind() {
+    let (mut sessions, mut waiters) = (sessions(), Waiters::default());
+    let (own, epoll) = (waiters.take(), waiters.epoll(3));
+    for waiter in [own, epoll] {
+        waiters.add(waiter, AT, event(Mask::IN.0, 1), sessions.mask(AT.0)).unwrap();
+        waiters.fall_asleep(waiter, u64::MAX);
+    }
+    waiters.abandon(own);
+    assert!(waiters.is_awaited(AT.0), "it sleeps still");
+    for waiter in [own, epoll] {
+        waiters.wake(waiter, false);
+        waiters.abandon(waiter);
+    }
+    assert!(!waiters.is_awaited(AT.0));
+    assert!(waiters.is_watched(AT.0), "by the epoll instance");
+    assert_eq!(waiters.take(), own);
+}
+
+#[test]
 fn a_session_with_another_number_is_watched_there() {
     let (mut sessions, mut waiters) = (sessions(), Waiters::default());
     let (waiter, new) = (waiters.epoll(3), Id(9));
