@@ -2,7 +2,8 @@
 //!
 //! What each `SAFETY` line stands on, where it names the caller or the application: a pointer leads to what the manual page says,
 //! unless `memory` finds that nothing is there, and nobody else changes that while the call lasts. No panic gets out to C: it ends
-//! the process (`extern "C"`).
+//! the process (`extern "C"`). A thread that is cancelled unwinds through them; but Rust takes no call of an `extern "C"` function to
+//! unwind, so what has something to drop calls the function behind such a name instead.
 
 #![allow(
     unreachable_pub,

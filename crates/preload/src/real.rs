@@ -89,6 +89,7 @@ real! {
     fn close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int;
     fn read(fd: c_int, target: *mut c_void, count: size_t) -> ssize_t;
     fn readv(fd: c_int, pieces: *const iovec, count: c_int) -> ssize_t;
+    fn pread(fd: c_int, target: *mut c_void, count: size_t, offset: off_t) -> ssize_t;
     fn preadv2(fd: c_int, pieces: *const iovec, count: c_int, offset: off_t, flags: c_int) -> ssize_t;
     fn pwritev2(fd: c_int, pieces: *const iovec, count: c_int, offset: off_t, flags: c_int) -> ssize_t;
     fn recv(fd: c_int, target: *mut c_void, count: size_t, flags: c_int) -> ssize_t;
@@ -102,6 +103,7 @@ real! {
     fn sendmmsg(fd: c_int, messages: *mut mmsghdr, count: c_uint, flags: c_int) -> c_int;
     fn sendfile(out: c_int, input: c_int, offset: *mut off_t, count: size_t) -> ssize_t;
     fn splice(input: c_int, input_offset: *mut i64, out: c_int, out_offset: *mut i64, count: size_t, flags: c_uint) -> ssize_t;
+    fn tee(input: c_int, out: c_int, count: size_t, flags: c_uint) -> ssize_t;
     fn dup(fd: c_int) -> c_int;
     fn dup3(old: c_int, new: c_int, flags: c_int) -> c_int;
     fn dup2(old: c_int, new: c_int) -> c_int;

@@ -182,7 +182,8 @@ fn call_handler(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
         let came = thread.came.load(Ordering::Relaxed);
         thread.came.store(came.wrapping_add(1), Ordering::Relaxed);
     });
-    type Handler = extern "C" fn(c_int, *mut siginfo_t, *mut c_void);
+    // One that ends its thread (`pthread_exit`) unwinds.
+    type Handler = extern "C-unwind" fn(c_int, *mut siginfo_t, *mut c_void);
     let handler = action.handler.load(Ordering::Relaxed);
     // SAFETY: the application's own function, stored by `set`; one that takes the number only ignores the rest.
     let handler = unsafe { std::mem::transmute::<usize, Option<Handler>>(handler) };

@@ -37,8 +37,17 @@ static void in_epoll_wait(void) {
   epoll_ctl(epoll, EPOLL_CTL_ADD, p.fd, &event);
   epoll_wait(epoll, &event, 1, -1);
 }
+static void in_splice_from(void) {
+  int ends[2];
+  if (pipe(ends) == 0) splice(p.fd, NULL, ends[1], NULL, 10, 0);
+}
+static void in_splice_to(void) {
+  int ends[2];
+  if (pipe(ends) == 0) splice(ends[0], NULL, p.fd, NULL, 10, 0);
+}
 static void in_accept(void) { accept(server, NULL, NULL); }
-static void (*const blocking[])(void) = {in_recv, in_read, in_recvmsg, in_poll, in_select, in_epoll_wait, in_accept};
+static void (*const blocking[])(void) = {in_recv,       in_read,        in_recvmsg,   in_poll,  in_select,
+                                         in_epoll_wait, in_splice_from, in_splice_to, in_accept};
 enum { KINDS = sizeof blocking / sizeof *blocking };
 
 static void end_of_thread(void *cleaned) { *(int *)cleaned = 1; }
@@ -58,19 +67,45 @@ static void works(void) {
   peer_reads(p.peer, 10);
 }
 
+// A thread that is cancelled in a call of this kind.
+static void cancel(void *(*run)(void *), intptr_t kind) {
+  pthread_t thread;
+  void *left = NULL;
+  pthread_create(&thread, NULL, run, (void *)kind);
+  pause_ms(30);
+  R(pthread_cancel(thread));
+  R(pthread_join(thread, &left));
+  line("%d: %s", (int)kind, left == PTHREAD_CANCELED ? "cancelled" : "returned");
+}
+
 static void cancelled(void) {
   p = pair();
   server = listening(5);
-  for (intptr_t kind = 0; kind < KINDS; kind++) {
-    pthread_t thread;
-    void *left = NULL;
-    pthread_create(&thread, NULL, blocks, (void *)kind);
-    pause_ms(30);
-    R(pthread_cancel(thread));
-    R(pthread_join(thread, &left));
-    line("%d: %s", (int)kind, left == PTHREAD_CANCELED ? "cancelled" : "returned");
-  }
+  for (intptr_t kind = 0; kind < KINDS; kind++) cancel(blocks, kind);
   works();
+}
+
+// Each goes on until there is no room.
+static void in_write(void) {
+  while (write(p.fd, data, sizeof data) > 0) {}
+}
+static void in_send(void) {
+  while (send(p.fd, data, sizeof data, 0) > 0) {}
+}
+static void in_writev(void) {
+  struct iovec part = {data, sizeof data};
+  while (writev(p.fd, &part, 1) > 0) {}
+}
+static void (*const writing[])(void) = {in_write, in_send, in_writev};
+
+static void *writes(void *kind) {
+  writing[(intptr_t)kind]();
+  return kind;
+}
+
+static void cancelled_writers(void) {
+  p = pair();
+  for (intptr_t kind = 0; kind < (intptr_t)(sizeof writing / sizeof *writing); kind++) cancel(writes, kind);
 }
 
 static void *accepts(void *unused) {
@@ -80,15 +115,9 @@ static void *accepts(void *unused) {
 
 // Peers are answered also when the only thread that waited is no more, and no other makes a call.
 static void cancelled_alone(void) {
-  pthread_t thread;
-  void *left = NULL;
   server = listening(5);
   int port = port_of(server);
-  pthread_create(&thread, NULL, accepts, NULL);
-  pause_ms(30);
-  R(pthread_cancel(thread));
-  R(pthread_join(thread, &left));
-  YES(left == PTHREAD_CANCELED);
+  cancel(accepts, 0);
   remote("connect %d %d", mode.family == AF_INET6 ? 6 : 4, port);
   FD(accept(server, NULL, NULL));
 }
@@ -124,15 +153,7 @@ static void cancelled_while_busy(void) {
   p = pair();
   peer_sends(p.peer, 10);
   arrived(p.fd, 10);
-  for (intptr_t kind = 0; kind < (intptr_t)(sizeof busy / sizeof *busy); kind++) {
-    pthread_t thread;
-    void *left = NULL;
-    pthread_create(&thread, NULL, keeps_busy, (void *)kind);
-    pause_ms(30);
-    R(pthread_cancel(thread));
-    R(pthread_join(thread, &left));
-    line("%d: %s", (int)kind, left == PTHREAD_CANCELED ? "cancelled" : "returned");
-  }
+  for (intptr_t kind = 0; kind < (intptr_t)(sizeof busy / sizeof *busy); kind++) cancel(keeps_busy, kind);
   R(recv(p.fd, data, 10, 0));
   works();
 }
@@ -244,6 +265,7 @@ static void actions(void) {
 
 const struct test interrupted_cases[] = {
     {"cancelled threads", cancelled, BOTH | PASSIVE6},
+    {"cancelled writers", cancelled_writers, BOTH},
     {"cancelled, and no other", cancelled_alone, PASSIVE4 | PASSIVE6},
     {"cancelled busy threads", cancelled_while_busy, BOTH},
     {"left by siglongjmp", left_by_jump, BOTH | PASSIVE6},

@@ -56,7 +56,7 @@ unsafe fn receive_datagram(fd: c_int, target: *mut c_void, count: size_t, flags:
 
 /// # Safety
 /// `count` bytes can be written at `target`.
-unsafe fn receive_into(
+pub(super) unsafe fn receive_into(
     fd: c_int,
     target: *mut c_void,
     count: size_t,
@@ -280,16 +280,12 @@ pub unsafe extern "C" fn __recvfrom_chk(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn write(fd: c_int, source: *const c_void, count: size_t) -> ssize_t {
     let kind = process::kind(fd);
-    if kind == Kind::Datagrams {
-        // SAFETY: the caller's promise.
-        return unsafe { sendto(fd, source, count, 0, std::ptr::null(), 0) };
-    }
-    if !is_sessions(kind) {
+    if kind != Kind::Datagrams && !is_sessions(kind) {
         // SAFETY: the caller's promise.
         return unsafe { real::write(fd, source, count) };
     }
     // SAFETY: the caller's promise.
-    unsafe { send(fd, source, count, 0) }
+    unsafe { send_bytes(fd, source, count, 0, NOWHERE) }
 }
 
 /// `send(2)`
@@ -301,7 +297,7 @@ pub unsafe extern "C" fn send(
     flags: c_int,
 ) -> ssize_t {
     // SAFETY: the caller's promise.
-    unsafe { sendto(fd, source, count, flags, std::ptr::null(), 0) }
+    unsafe { send_bytes(fd, source, count, flags, NOWHERE) }
 }
 
 /// `sendto(2)`
@@ -313,6 +309,25 @@ pub unsafe extern "C" fn sendto(
     flags: c_int,
     to: *const sockaddr,
     length: socklen_t,
+) -> ssize_t {
+    // SAFETY: the caller's promise.
+    unsafe { send_bytes(fd, source, count, flags, (to, length)) }
+}
+
+/// Where bytes go: to a peer, or none is named.
+type To = (*const sockaddr, socklen_t);
+const NOWHERE: To = (std::ptr::null(), 0);
+
+/// Sends as `sendto` does.
+///
+/// # Safety
+/// As for `sendto`.
+unsafe fn send_bytes(
+    fd: c_int,
+    source: *const c_void,
+    count: size_t,
+    flags: c_int,
+    (to, length): To,
 ) -> ssize_t {
     // SAFETY: the caller's promise.
     let flags = match unsafe { open_first(fd, flags, (to, length)) } {

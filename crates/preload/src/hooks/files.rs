@@ -6,6 +6,8 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use host::Errno;
 use libc::{off_t, size_t, ssize_t};
 
+use super::data::receive_into;
+use super::poll::poll_for;
 use super::send::send;
 use crate::internal::Hidden;
 use crate::kinds::Kind;
@@ -87,7 +89,7 @@ fn transfer(out: c_int, input: c_int, start: Option<off_t>, count: usize) -> Res
         };
         let target = buffer.as_mut_ptr().cast();
         // SAFETY: room for so many bytes.
-        let read = unsafe { libc::pread(input, target, piece, place) };
+        let read = unsafe { real::pread(input, target, piece, place) };
         let Ok(read) = usize::try_from(read) else {
             return if moved > 0 { Ok(moved) } else { Err(errno::get()) };
         };
@@ -163,14 +165,13 @@ fn from_session(input: c_int, out: c_int, count: usize, flags: c_uint) -> Result
     let (target, length) = (buffer.as_mut_ptr().cast(), buffer.len());
     // Linux: `SPLICE_F_NONBLOCK` is about the pipe; whether the socket waits is its own affair (`tcp_splice_read`).
     // SAFETY: the bytes of the buffer.
-    let seen = unsafe { super::data::recv(input, target, length, libc::MSG_PEEK) };
-    let seen = usize::try_from(seen).map_err(|_| errno::get())?;
+    let seen = unsafe { receive_into(input, target, length, libc::MSG_PEEK)? }.bytes;
     // SAFETY: the bytes just read.
     let written = unsafe { real::write(out, target, seen) };
     let written = usize::try_from(written).map_err(|_| errno::get())?;
     if written > 0 {
-        // SAFETY: nothing is written anywhere: bytes are taken without being copied.
-        unsafe { super::data::recv(input, target, written, libc::MSG_DONTWAIT) };
+        // SAFETY: no more bytes than the buffer has; they were in the session a moment ago.
+        let _ = unsafe { receive_into(input, target, written, libc::MSG_DONTWAIT) };
     }
     Ok(written)
 }
@@ -190,7 +191,7 @@ fn await_room(pipe: c_int, flags: c_uint) -> Result<usize, Errno> {
     let mut file = libc::pollfd { fd: pipe, events: libc::POLLOUT, revents: 0 };
     let mut wait = |time| -> Result<c_short, Errno> {
         // SAFETY: one file.
-        errno::of(unsafe { super::poll::poll(&raw mut file, 1, time) })?;
+        errno::of(unsafe { poll_for(&raw mut file, 1, time) })?;
         Ok(file.revents)
     };
     let mut ready = wait(0)?;
@@ -224,7 +225,7 @@ fn into_session(input: c_int, out: c_int, count: usize, flags: c_uint) -> Result
     let flags = flags & libc::SPLICE_F_NONBLOCK;
     // Waits for data as `splice` does.
     // SAFETY: no memory is involved.
-    let seen = unsafe { libc::tee(input, copy.as_raw_fd(), PIECE.min(count), flags) };
+    let seen = unsafe { real::tee(input, copy.as_raw_fd(), PIECE.min(count), flags) };
     let seen = usize::try_from(seen).map_err(|_| errno::get())?;
     if seen == 0 {
         return Ok(0);

@@ -24,13 +24,20 @@ const ALWAYS: Mask = Mask(Mask::ERR.0 | Mask::HUP.0);
 /// `poll(2)`
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn poll(files: *mut pollfd, count: nfds_t, timeout: c_int) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { poll_for(files, count, timeout) }
+}
+
+/// # Safety
+/// As for `poll`.
+pub(super) unsafe fn poll_for(files: *mut pollfd, count: nfds_t, timeout: c_int) -> c_int {
     let time = timespec {
         tv_sec: i64::from(timeout) / 1000,
         tv_nsec: i64::from(timeout) % 1000 * 1_000_000,
     };
     let time = if timeout < 0 { std::ptr::null() } else { &raw const time };
     // SAFETY: the caller's promise.
-    unsafe { ppoll(files, count, time, std::ptr::null()) }
+    unsafe { poll_until(files, count, time, std::ptr::null()) }
 }
 
 /// `poll(2)`, as programs that check their buffers call it.
@@ -48,6 +55,18 @@ pub unsafe extern "C" fn __poll_chk(
 /// `ppoll(2)`
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ppoll(
+    files: *mut pollfd,
+    count: nfds_t,
+    timeout: *const timespec,
+    mask: *const sigset_t,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { poll_until(files, count, timeout, mask) }
+}
+
+/// # Safety
+/// As for `ppoll`.
+unsafe fn poll_until(
     files: *mut pollfd,
     count: nfds_t,
     timeout: *const timespec,

@@ -19,6 +19,13 @@ use crate::{address, errno, real, signals};
 /// `connect(2)`
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn connect(fd: c_int, to: *const sockaddr, length: socklen_t) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { connect_to(fd, to, length) }
+}
+
+/// # Safety
+/// As for `connect`.
+unsafe fn connect_to(fd: c_int, to: *const sockaddr, length: socklen_t) -> c_int {
     if let Some(refused) = process::refuse(fd) {
         return refused;
     }
@@ -124,7 +131,7 @@ pub(in crate::hooks) unsafe fn open_first(
         return Ok(flags);
     }
     // SAFETY: the caller's promise.
-    errno::of(unsafe { connect(fd, to, length) })?;
+    errno::of(unsafe { connect_to(fd, to, length) })?;
     Ok(flags & !libc::MSG_FASTOPEN)
 }
 
