@@ -279,6 +279,13 @@ pub unsafe extern "C" fn __recvfrom_chk(
 /// `write(2)`
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn write(fd: c_int, source: *const c_void, count: size_t) -> ssize_t {
+    // SAFETY: the caller's promise.
+    unsafe { write_bytes(fd, source, count) }
+}
+
+/// # Safety
+/// As for `write`.
+pub(super) unsafe fn write_bytes(fd: c_int, source: *const c_void, count: size_t) -> ssize_t {
     let kind = process::kind(fd);
     if kind != Kind::Datagrams && !is_sessions(kind) {
         // SAFETY: the caller's promise.

@@ -54,7 +54,7 @@ fn write_all(fd: c_int, source: &[u8]) -> usize {
     let mut rest = source;
     while !rest.is_empty() {
         // SAFETY: bytes that can be read.
-        let written = unsafe { data::write(fd, rest.as_ptr().cast(), rest.len()) };
+        let written = unsafe { data::write_bytes(fd, rest.as_ptr().cast(), rest.len()) };
         let Ok(written) = usize::try_from(written) else { break };
         rest = rest.get(written..).unwrap_or_default();
     }
