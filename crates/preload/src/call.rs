@@ -46,23 +46,17 @@ impl<'a> Call<'a> {
     #[inline]
     pub(crate) fn ask<T>(
         &self,
-        mut state: Held<'a>,
+        state: Held<'a>,
         fd: c_int,
-        mut call: impl FnMut(&mut Sockets) -> Result<T, Errno>,
+        call: impl FnMut(&mut Sockets) -> Result<T, Errno>,
     ) -> (Held<'a>, Result<T, Errno>) {
-        state.sessions.begin_call();
-        let mut done = call(&mut state.sessions);
-        while let Some(question) = state.sessions.end_call() {
+        let keep = |state: &mut State| {
             // What is the kernel's as well does not outlive its descriptor.
             if kinds::get(fd) == Kind::Session {
-                self.wait(&mut state, fd);
+                self.wait(state, fd);
             }
-            let (after, answer) = state.lend(self.shared, || question.wait());
-            state = after;
-            state.sessions.resume_call(answer);
-            done = call(&mut state.sessions);
-        }
-        (state, done)
+        };
+        ask_keeping(self.shared, state, keep, call)
     }
 
     /// It goes on with the session at another descriptor.
@@ -71,6 +65,35 @@ impl<'a> Call<'a> {
             state.release(own);
         }
     }
+}
+
+/// The same of a call that is about no descriptor.
+pub(crate) fn ask<'a, T>(
+    shared: &'a Shared,
+    state: Held<'a>,
+    call: impl FnMut(&mut Sockets) -> Result<T, Errno>,
+) -> (Held<'a>, Result<T, Errno>) {
+    ask_keeping(shared, state, |_| {}, call)
+}
+
+/// `keep`: before others have the state.
+#[inline]
+fn ask_keeping<'a, T>(
+    shared: &'a Shared,
+    mut state: Held<'a>,
+    keep: impl Fn(&mut State),
+    mut call: impl FnMut(&mut Sockets) -> Result<T, Errno>,
+) -> (Held<'a>, Result<T, Errno>) {
+    state.sessions.begin_call();
+    let mut done = call(&mut state.sessions);
+    while let Some(question) = state.sessions.end_call() {
+        keep(&mut state);
+        let (after, answer) = state.lend(shared, || question.wait());
+        state = after;
+        state.sessions.resume_call(answer);
+        done = call(&mut state.sessions);
+    }
+    (state, done)
 }
 
 impl Drop for Call<'_> {

@@ -14,7 +14,7 @@
 mod control;
 mod data;
 mod datagrams;
-mod descriptors;
+pub(crate) mod descriptors;
 mod direct;
 pub(crate) mod epoll;
 mod files;

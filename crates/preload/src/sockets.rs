@@ -150,6 +150,14 @@ impl Sockets {
         either!(self, close(id))
     }
 
+    /// Whether a stack worker has to be asked what whoever closes a session waits for.
+    pub(crate) fn asks_to_close(&self, id: Id) -> bool {
+        match self {
+            Self::Inline(_) => false,
+            Self::Shared(remote) => remote.lingers(id),
+        }
+    }
+
     pub(crate) fn is_lingering(&mut self, lingering: &Lingering) -> bool {
         either!(self, is_lingering(lingering))
     }

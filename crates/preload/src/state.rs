@@ -38,6 +38,7 @@ pub(crate) use alone::{decides, is_alone};
 use attachment::{Attachment, Way};
 pub(crate) use carriers::carried_by;
 pub(crate) use datagrams::is_the_kernels;
+pub(crate) use held::Awaited;
 pub(crate) use listener::{closes_on_exec, status_flags};
 pub(crate) use options::word;
 pub(crate) use owner::sets_owner;

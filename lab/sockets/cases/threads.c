@@ -277,6 +277,35 @@ static void waits_for_lock(void) {
   pthread_join(thread, NULL);
 }
 
+static int closed;
+static void *lingers(void *unused) {
+  closed = close(p.fd);
+  return unused;
+}
+
+// A thread whose close waits for the peer keeps no other from anything, and waits no longer than the peer is there.
+static void lingers_meanwhile(void) {
+  static char lots[100000];
+  struct timespec begin, end;
+  pthread_t thread;
+  struct linger linger = {.l_onoff = 1, .l_linger = 10};
+  struct pair other = pair();
+  p = pair();
+  remote("set %d %d %d %d", p.peer, SOL_SOCKET, SO_RCVBUF, 20000);
+  R(setsockopt(p.fd, SOL_SOCKET, SO_LINGER, &linger, sizeof linger));
+  // More than the peer takes.
+  send(p.fd, lots, sizeof lots, MSG_DONTWAIT);
+  pthread_create(&thread, NULL, lingers, NULL);
+  pause_ms(50);
+  R(send(other.fd, "word", 4, 0));
+  peer_reads(other.peer, 4);
+  clock_gettime(CLOCK_MONOTONIC, &begin);
+  peer_resets(p.peer);
+  pthread_join(thread, NULL);
+  clock_gettime(CLOCK_MONOTONIC, &end);
+  line("close = %d, at once %d", closed, end.tv_sec - begin.tv_sec < 5);
+}
+
 const struct test thread_cases[] = {
     {"threads share a listener", shared_listener, FAMILIES},
     {"threads accept, a local client first", local_client_first, PASSIVE4},
@@ -290,5 +319,6 @@ const struct test thread_cases[] = {
     {"threads write", many_writers, BOTH},
     {"threads connect one", connect_together, PASSIVE4 | PASSIVE6},
     {"threads wait for a lock", waits_for_lock, PASSIVE4},
+    {"threads linger", lingers_meanwhile, BOTH},
     END,
 };

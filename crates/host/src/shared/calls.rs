@@ -167,12 +167,22 @@ impl Remote {
         self.tell(Verb::Shutdown, id, |to| how.put(to))
     }
 
-    /// Closes a session. The worker is asked only where the application may have to wait.
+    /// Whether who closes a session may have to wait (`SO_LINGER` with a time).
+    #[must_use]
+    pub fn lingers(&self, id: Id) -> bool {
+        self.own.get(id.0 as usize).is_some_and(|own| own.is_there && own.kept.lingers)
+    }
+
+    /// Closes a session. A call in two parts asks the worker what the application has to wait for, if that lingers; any other waits
+    /// for nothing.
     pub fn close(&mut self, id: Id) -> Option<Lingering> {
         self.dead.remove(&id);
-        let lingers = self.own(id).ok()?.kept.lingers;
-        let lingering = if lingers {
+        self.own(id).ok()?;
+        let lingering = if self.split.is_some() && self.lingers(id) {
             let asked: Result<Option<(u64, u64)>, Errno> = self.call(Verb::Linger, id, |_| {});
+            if asked == Err(Errno::IOCBQUEUED) {
+                return None;
+            }
             let (bits, timeout) = asked.ok().flatten().unwrap_or_default();
             (timeout > 0).then(|| Lingering { timeout, ..Lingering::of_bits(bits) })
         } else {

@@ -2,18 +2,18 @@
 
 use std::ffi::{c_int, c_long, c_ulong, c_void};
 
-use host::{Errno, Lingering};
+use host::Errno;
 
 use crate::call::Call;
-use crate::clock::Alarm;
 use crate::kinds::{self, Kind};
-use crate::process::{self, Held, Shared};
-use crate::sleeping::wait_for;
+use crate::process::{self, Shared};
 use crate::state::{State, sets_owner};
 use crate::{errno, internal, memory, real};
 
+mod linger;
 mod range;
 
+use linger::linger;
 pub use range::{close_range, unshare};
 
 /// `close(2)`
@@ -41,21 +41,10 @@ pub unsafe extern "C" fn close(fd: c_int) -> c_int {
 
 fn close_session(shared: &Shared, fd: c_int) -> c_int {
     let mut state = shared.lock();
-    if let Some(lingering) = state.close_session(fd) {
-        linger(shared, state, lingering);
+    if let Some(awaited) = state.begin_close(fd) {
+        linger(shared, state, awaited);
     }
     0
-}
-
-/// Waits for what a socket that was closed has left to send (`SO_LINGER`).
-fn linger<'a>(shared: &'a Shared, mut state: Held<'a>, lingering: Lingering) {
-    let alarm = Alarm::after(lingering.timeout);
-    let waiter = state.waiters.take();
-    let files = (&mut Vec::new(), std::ptr::null());
-    let over = |state: &mut State| !state.sessions.is_lingering(&lingering);
-    // A signal ends the wait, but the close is done (`sk_stream_wait_close`).
-    let (mut state, _) = wait_for(shared, state, waiter, files, alarm, over);
-    state.waiters.release(waiter);
 }
 
 /// `dup(2)`
@@ -140,8 +129,8 @@ unsafe fn replace(old: c_int, new: c_int, flags: c_int) -> c_int {
     }
     let mut state = shared.map(Shared::lock);
     // The number passes from one file to the other, and no other thread gets it in between.
-    let lingering = match state.as_mut().map(|state| state.vacate(new)).transpose() {
-        Ok(lingering) => lingering.flatten(),
+    let awaited = match state.as_mut().map(|state| state.vacate(new)).transpose() {
+        Ok(awaited) => awaited.flatten(),
         Err(error) => {
             errno::set(error);
             return -1;
@@ -155,8 +144,8 @@ unsafe fn replace(old: c_int, new: c_int, flags: c_int) -> c_int {
     }
     drop(state);
     let new = taken_over(old, done, flags & libc::O_CLOEXEC != 0);
-    if let (Some(shared), Some(lingering)) = (shared, lingering) {
-        linger(shared, shared.lock(), lingering);
+    if let (Some(shared), Some(awaited)) = (shared, awaited) {
+        linger(shared, shared.lock(), awaited);
     }
     new
 }

@@ -3,9 +3,11 @@
 use std::collections::HashMap;
 use std::ffi::c_int;
 
+use host::Lingering;
 use libc::FD_CLOEXEC;
 
 use super::State;
+use crate::address::id;
 use crate::kinds::{self, Kind};
 use crate::real;
 
@@ -18,6 +20,16 @@ struct Calls {
     count: usize,
     /// The application has closed its last descriptor.
     is_closed: bool,
+}
+
+/// What whoever closes a session waits for (`SO_LINGER`).
+#[derive(Debug)]
+pub(crate) enum Awaited {
+    /// That the stack worker closes the session with this descriptor of its own, and says what is left to send. The session stays until
+    /// it is [released](State::release).
+    Worker(c_int),
+    /// That the peer has all.
+    Peer(Lingering),
 }
 
 impl State {
@@ -45,6 +57,18 @@ impl State {
         // SAFETY: no memory is involved.
         unsafe { real::fcntl(own, libc::F_SETFD, FD_CLOEXEC.into()) };
         true
+    }
+
+    /// The application has closed a session, and waits for what that has left to send.
+    pub(super) fn begin_end(&mut self, own: c_int) -> Option<Awaited> {
+        let is_carried = self.carriers.contains_key(&own);
+        if is_carried || !self.sessions.asks_to_close(id(own)) {
+            return self.end_session(own).map(Awaited::Peer);
+        }
+        self.waiters.forget_session(id(own));
+        self.held.0.entry(own).or_default().count += 1;
+        self.outlives_close(own);
+        Some(Awaited::Worker(own))
     }
 
     /// A call about a session returns.

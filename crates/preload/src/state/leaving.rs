@@ -118,7 +118,7 @@ impl State {
             }
             kinds::set(fd, Kind::Kernel);
             if kind == Kind::Session {
-                let _ = self.close_session(fd);
+                self.close_session(fd);
             }
         }
     }

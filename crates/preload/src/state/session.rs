@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use host::{Errno, Id, Lingering, Mask};
 use libc::epoll_event;
 
-use super::{Place, State};
+use super::{Awaited, Place, State};
 use crate::address::id;
 use crate::clock::{self, Alarm};
 use crate::internal;
@@ -130,9 +130,21 @@ impl State {
         self.occupy(new, Place { close_on_exec, ..Place::default() });
     }
 
-    /// The application has closed a descriptor of a session; the session ends with its last one. Gives what it has to
-    /// wait for (`SO_LINGER`).
-    pub(crate) fn close_session(&mut self, fd: c_int) -> Option<Lingering> {
+    /// The application has closed a descriptor of a session; the session ends with its last one, and nobody waits for what it has
+    /// left to send.
+    pub(crate) fn close_session(&mut self, fd: c_int) {
+        if let Some(own) = self.leave_descriptor(fd) {
+            self.end_session(own);
+        }
+    }
+
+    /// The same. Gives what the application has to wait for (`SO_LINGER`).
+    pub(crate) fn begin_close(&mut self, fd: c_int) -> Option<Awaited> {
+        self.leave_descriptor(fd).and_then(|own| self.begin_end(own))
+    }
+
+    /// A session has one descriptor less. Gives its own, if it is to end.
+    fn leave_descriptor(&mut self, fd: c_int) -> Option<c_int> {
         let own = self.aliases.remove(&fd).unwrap_or(fd);
         let has_others = self.aliases.values().any(|other| *other == own);
         if own != fd {
@@ -148,13 +160,10 @@ impl State {
             unsafe { real::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC.into()) };
             return None;
         }
-        if self.outlives_close(own) {
-            return None;
-        }
-        self.end_session(own)
+        (!self.outlives_close(own)).then_some(own)
     }
 
-    /// Nobody has a session any more.
+    /// Nobody has a session any more. Gives what is left to wait for, where the stack is this process's.
     pub(super) fn end_session(&mut self, own: c_int) -> Option<Lingering> {
         if self.carriers.contains_key(&own) {
             return self.close_carried(own);
@@ -196,12 +205,12 @@ impl State {
     ///
     /// # Errors
     /// [`Errno::BADF`]: it is a file that this library works with, which stays; the application cannot have the number.
-    pub(crate) fn vacate(&mut self, fd: c_int) -> Result<Option<Lingering>, Errno> {
-        let mut lingering = None;
+    pub(crate) fn vacate(&mut self, fd: c_int) -> Result<Option<Awaited>, Errno> {
+        let mut awaited = None;
         match kinds::get(fd) {
             Kind::Session => {
                 self.replacing = Some(fd);
-                lingering = self.close_session(fd);
+                awaited = self.begin_close(fd);
                 self.replacing = None;
             }
             kind => self.close_known(fd, kind),
@@ -212,7 +221,7 @@ impl State {
             self.give_way(fd)?;
         }
         kinds::set(fd, Kind::Kernel);
-        Ok(lingering)
+        Ok(awaited)
     }
 
     /// The application wants the number of a descriptor that it does not know. A session that it has closed there keeps the number as

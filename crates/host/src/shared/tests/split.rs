@@ -60,6 +60,36 @@ fn a_connection_is_accepted_though_its_listener_is_closed_meanwhile() {
 }
 
 #[test]
+fn who_closes_in_two_parts_hears_what_lingers_and_nobody_else_waits() {
+    let linger = [1_i32, 2].map(i32::to_ne_bytes).concat();
+    let lingers = || {
+        let mut bed = Bed::connected(64);
+        bed.remote.set_option(SERVER, 1, 13, &linger).unwrap();
+        assert!(bed.remote.lingers(SERVER));
+        bed
+    };
+    let mut bed = lingers();
+    bed.remote.begin_call();
+    assert_eq!(bed.remote.close(SERVER), None);
+    let question = bed.remote.end_call().unwrap();
+    assert!(bed.remote.has(SERVER), "until it is answered");
+    bed.remote.resume_call(question.wait());
+    let lingering = bed.remote.close(SERVER).unwrap();
+    assert!(bed.remote.end_call().is_none() && !bed.remote.has(SERVER));
+    assert!(lingering.timeout == 2_000_000_000 && bed.remote.is_lingering(&lingering));
+    bed.settle();
+    assert!(!bed.remote.is_lingering(&lingering));
+    let mut bed = lingers();
+    let host = Arc::clone(&bed.host);
+    // Whoever asked the worker would wait for ever: it is held.
+    let held = host.lock().unwrap();
+    assert_eq!(bed.remote.close(SERVER), None);
+    drop(held);
+    bed.settle();
+    assert_eq!(bed.peer_reads(10), Ok(vec![]));
+}
+
+#[test]
 fn a_call_whose_worker_goes_fails_and_asks_the_next_one_anew() {
     let mut bed = Bed::connected(64);
     let mut ask = || {

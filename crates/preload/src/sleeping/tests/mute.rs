@@ -18,11 +18,13 @@ use transport::{Config, PacketList};
 use super::daemon::Daemon;
 use super::{Other, PATIENCE};
 use crate::address::id;
-use crate::hooks::options;
+use crate::hooks::{descriptors, options};
 use crate::process::{self, Shared};
 use crate::state::Place;
 
 const FOLDER: &str = "MILLRACE_TEST_FOLDER";
+/// What is asked while the worker does not answer.
+const CALL: &str = "MILLRACE_TEST_CALL";
 
 /// What both processes have come to, as files.
 struct Steps(PathBuf);
@@ -47,14 +49,23 @@ impl Steps {
 
 #[test]
 fn while_a_worker_does_not_answer_other_threads_send_and_receive() {
-    let folder = std::env::temp_dir().join(format!("millrace-mute-{}", std::process::id()));
+    ask("option");
+}
+
+#[test]
+fn while_one_thread_closes_what_lingers_other_threads_send_and_receive() {
+    ask("close");
+}
+
+fn ask(call: &str) {
+    let folder = std::env::temp_dir().join(format!("millrace-mute-{}-{call}", std::process::id()));
     fs::create_dir(&folder).unwrap();
     let socket = folder.join("daemon");
     let daemon = Daemon::listen(&socket);
     let mut asker = Command::new(std::env::current_exe().unwrap());
     asker.args(["--exact", "sleeping::tests::mute::asker", "--ignored", "--nocapture"]);
     asker.env("MILLRACE_SESSIONS", &socket).env("MILLRACE_PLACEMENT", "shared");
-    let mut asker = Other(asker.env(FOLDER, &folder).spawn().unwrap());
+    let mut asker = Other(asker.env(FOLDER, &folder).env(CALL, call).spawn().unwrap());
     Worker::open(daemon.meet(Placement::Shared)).work(&Steps(folder.clone()));
     assert!(asker.0.wait().unwrap().success());
     fs::remove_dir_all(&folder).unwrap();
@@ -62,22 +73,28 @@ fn while_a_worker_does_not_answer_other_threads_send_and_receive() {
 
 /// The other process.
 #[test]
-#[ignore = "started by the test above"]
+#[ignore = "started by the tests above"]
 fn asker() {
     // Nothing to do for who runs all ignored tests.
     let Ok(folder) = std::env::var(FOLDER) else { return };
     let steps = Steps(folder.into());
     let shared = process::attached().expect("the daemon's place is taken");
     let fd = open(shared);
+    let asks: Box<dyn FnOnce() + Send> = if std::env::var(CALL).unwrap() == "close" {
+        let fd = open_lingering(shared);
+        Box::new(move || close(shared, fd))
+    } else {
+        Box::new(move || assert_eq!(kind_of(fd), Ok(libc::SOCK_DGRAM)))
+    };
     steps.come_to("ready");
     steps.wait_for("mute");
-    let asks = thread::spawn(move || kind_of(fd));
+    let asks = thread::spawn(asks);
     steps.wait_for("asked");
     for number in 0..100 {
         send_and_receive(shared, fd, number);
     }
     steps.come_to("sent");
-    assert_eq!(asks.join().unwrap(), Ok(libc::SOCK_DGRAM));
+    asks.join().unwrap();
 }
 
 /// A UDP socket on the worker's stack.
@@ -91,6 +108,24 @@ fn open(shared: &Shared) -> c_int {
     assert_eq!(state.sessions.name(id(fd)), Ok(local));
     state.occupy(fd, Place { flags: libc::O_NONBLOCK, ..Place::default() });
     fd
+}
+
+/// A stream on the worker's stack whose close may have to wait.
+fn open_lingering(shared: &Shared) -> c_int {
+    let mut state = shared.lock();
+    let fd = state.placeholder().unwrap();
+    state.sessions.open(id(fd), Domain::V4, SocketKind::Stream).unwrap();
+    let linger = [1_i32, 1].map(i32::to_ne_bytes).concat();
+    state.sessions.set_option(id(fd), libc::SOL_SOCKET, libc::SO_LINGER, &linger).unwrap();
+    state.occupy(fd, Place::default());
+    fd
+}
+
+/// Closes it, for which the worker is asked.
+fn close(shared: &Shared, fd: c_int) {
+    // SAFETY: no memory is involved.
+    assert_eq!(unsafe { descriptors::close(fd) }, 0);
+    assert!(!shared.lock().sessions.has(id(fd)));
 }
 
 /// `SO_TYPE`, about which the worker is asked.
