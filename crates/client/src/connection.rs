@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError, TryLockError};
 use std::time::Duration;
 
 use rustix::net::{Shutdown, shutdown, sockopt};
@@ -108,16 +108,27 @@ impl Connection {
         })
     }
 
-    /// What was said without a question; waits for nothing.
+    /// What was said without a question: `earlier`, or what comes next. Waits for nothing: while another thread asks, that hears
+    /// everything, and there is nothing yet.
     ///
     /// # Errors
     /// [`Error::DaemonGone`], [`Error::Nonsense`], [`Error::Forked`].
-    pub(crate) fn overhear<R: DeserializeOwned>(&self) -> Result<Option<Received<R>>, Error> {
+    pub(crate) fn overhear<R: DeserializeOwned>(
+        &self,
+        earlier: impl FnOnce() -> Option<Received<R>>,
+    ) -> Result<Option<Received<R>>, Error> {
         if !self.is_ours() {
             return Err(Error::Forked);
         }
-        let _talk = self.talk.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(patiently(|| self.socket.receive_now::<R>())?)
+        let _talk = match self.talk.try_lock() {
+            Ok(talk) => talk,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return Ok(None),
+        };
+        match earlier() {
+            None => Ok(patiently(|| self.socket.receive_now::<R>())?),
+            said => Ok(said),
+        }
     }
 
     /// Whether this process made it: a forked child has a copy of the socket, through which it must say nothing.

@@ -19,6 +19,7 @@
 //! | `signals` | the application's handlers: called when their thread does not have the state |
 //! | `caretaker` | minds the stack while the application does something else |
 //! | `arrival` | tells threads that wait in the kernel that the process has a state |
+//! | `routes` | what the daemon is asked in the middle of calls |
 //! | `inherited` | sessions and sockets that a program has of the one before it |
 //! | `hooks` | the names, by subject |
 
@@ -39,6 +40,7 @@ mod memory;
 mod process;
 mod real;
 mod report;
+mod routes;
 mod signals;
 mod sleeping;
 mod sockets;

@@ -36,8 +36,8 @@ pub struct Link {
     events: Events,
 }
 
-/// What the daemon has said without being asked, with what came along.
-type Events = Mutex<VecDeque<Received<Event>>>;
+/// What the daemon has said without being asked, with what came along: events.
+type Events = Mutex<VecDeque<Received<Reply>>>;
 
 impl Link {
     /// Connects to the daemon at `path`; without one at what [`SESSIONS_VARIABLE`] says, else at [`DEFAULT_SESSIONS`].
@@ -209,16 +209,14 @@ impl Link {
         ask(&self.connection, request, files, &self.events)
     }
 
-    /// What the daemon has said without being asked. `None`: nothing.
+    /// What the daemon has said without being asked. `None`: nothing, or another thread asks something: what is said meanwhile is
+    /// here when that has its answer.
     ///
     /// # Errors
     /// [`Error::DaemonGone`], [`Error::Nonsense`]. It never waits.
     pub fn next_event(&self) -> Result<Option<Received<Event>>, Error> {
-        if let Some(event) = self.events.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
-        {
-            return Ok(Some(event));
-        }
-        match self.connection.overhear::<Reply>()? {
+        let earlier = || self.events.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+        match self.connection.overhear(earlier)? {
             None => Ok(None),
             Some(Received { message: Reply::Event(message), files }) => {
                 Ok(Some(Received { message, files }))
@@ -246,13 +244,12 @@ fn ask(
     files: &[BorrowedFd<'_>],
     events: &Events,
 ) -> Result<Received<Reply>, Error> {
-    let answer = connection.exchange_amid(request, files, |said| match said {
-        Received { message: Reply::Event(message), files } => {
-            let event = Received { message, files };
-            events.lock().unwrap_or_else(PoisonError::into_inner).push_back(event);
-            None
+    let answer = connection.exchange_amid(request, files, |said: Received<Reply>| {
+        if !matches!(said.message, Reply::Event(_)) {
+            return Some(said);
         }
-        answer => Some(answer),
+        events.lock().unwrap_or_else(PoisonError::into_inner).push_back(said);
+        None
     })?;
     match answer.message {
         Reply::Refused(refusal) => Err(refused(refusal)),
@@ -262,4 +259,35 @@ fn ask(
 
 pub(super) fn unexpected(wanted: &str) -> Error {
     Error::Nonsense(format!("asked for {wanted}, it answered something else"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use shm::attach::Channel;
+
+    use super::*;
+
+    #[test]
+    fn whoever_looks_for_news_does_not_wait_for_whoever_asks() {
+        let (here, there) = Channel::pair().unwrap();
+        let link = Link::over(here).unwrap();
+        let say = |reply: Reply| there.send(&reply, &[]).unwrap();
+        let to = "192.0.2.9:80".parse().unwrap();
+        thread::scope(|scope| {
+            let asks = scope.spawn(|| link.route(TransportProtocol::Tcp, to));
+            assert!(matches!(there.receive::<Request>().unwrap().message, Request::Route(_)));
+            say(Reply::Event(Event::Unlinked(5)));
+            assert!(link.next_event().unwrap().is_none());
+            say(Reply::Routed(Routed::Kernel));
+            assert_eq!(asks.join().unwrap().unwrap(), Routed::Kernel);
+        });
+        say(Reply::Event(Event::Unlinked(6)));
+        for number in [5, 6] {
+            let event = link.next_event().unwrap().unwrap().message;
+            assert_eq!(event, Event::Unlinked(number));
+        }
+        assert!(link.next_event().unwrap().is_none());
+    }
 }

@@ -10,11 +10,16 @@ use shm::session::Routed;
 
 use super::control;
 use crate::call::Call;
+use crate::kinds::{self, Kind};
 use crate::process::{self, Held, Shared};
 use crate::sleeping::{again, wait_ready};
 use crate::state::{State, is_the_kernels};
 use crate::waiting::World;
-use crate::{address, call, errno, real, uncancelled, vectors};
+use crate::{address, call, errno, real, routes, uncancelled, vectors};
+
+mod connect;
+
+pub(super) use connect::{bound, connect, connected};
 
 /// Of so many datagrams, the kernel's come first once.
 const TURNS: u8 = 16;
@@ -262,10 +267,16 @@ pub(super) unsafe fn send(fd: c_int, message: &msghdr, flags: c_int) -> Result<u
     // SAFETY: the caller's promise.
     unsafe { control::read(message, &mut outgoing)? };
     if outgoing.source != source {
-        let known = outgoing.source.map(|source| source.to_canonical());
-        if !known.is_some_and(|known| state.has_address(known)) {
-            // Linux: no route from there.
+        // Linux: no route from there.
+        let known = outgoing.source.ok_or(Errno::INVAL)?.to_canonical();
+        let (after, has) = routes::has_address(shared, state, known);
+        state = after;
+        if !has {
             return Err(Errno::INVAL);
+        }
+        if kinds::get(fd) != Kind::Datagrams {
+            // Another thread has closed it meanwhile.
+            return Err(Errno::BADF);
         }
     }
     // SAFETY: the caller's promise.
@@ -290,8 +301,14 @@ fn way(
     let Some(to) = to else {
         return (state.peer_world(fd) == Some(World::Millrace)).then_some((state, None));
     };
-    let Routed::Millrace { source, .. } = state.route_datagrams(to) else { return None };
-    if state.open_datagrams(fd).is_err() || state.peer_world(fd) == Some(World::Kernel) {
+    let (mut state, routed) = routes::of_datagrams(shared, state, to);
+    let Routed::Millrace { source, .. } = routed else { return None };
+    // Another thread may have closed it meanwhile: the kernel says so.
+    let is_there = kinds::get(fd) == Kind::Datagrams;
+    if !is_there
+        || state.open_datagrams(fd).is_err()
+        || state.peer_world(fd) == Some(World::Kernel)
+    {
         return None;
     }
     Some((state, Some(source)))
@@ -333,65 +350,6 @@ unsafe fn out_by_kernel(fd: c_int, message: &msghdr, flags: c_int) -> Result<usi
     // SAFETY: the caller's promise.
     let sent = unsafe { real::sendmsg(fd, message, flags) };
     usize::try_from(sent).map_err(|_| errno::get())
-}
-
-/// `connect` of a UDP socket. `None`: the kernel connects it, or says why not.
-///
-/// # Safety
-/// As for [`address::read`].
-pub(super) unsafe fn connect(
-    fd: c_int,
-    to: *const sockaddr,
-    length: socklen_t,
-) -> Option<Result<(), Errno>> {
-    // SAFETY: the caller's promise.
-    match unsafe { address::read(to, length) } {
-        Ok(Some(remote)) if !is_the_kernels(remote.ip()) => {
-            let mut state = process::attached()?.lock();
-            let routed = state.route_datagrams(remote);
-            let Routed::Millrace { source, .. } = routed else { return None };
-            state.open_datagrams(fd).ok()?;
-            let done = state.connect_datagrams(fd, source, remote);
-            Some(done)
-        }
-        // SAFETY: at least the family is there.
-        Ok(None) if unsafe { address::is_unspecified(to) } => {
-            let mut state = process::current()?.lock();
-            let peer = state.peer_world(fd)?;
-            if peer == World::Kernel {
-                if let Err(error) = address::disconnect(fd) {
-                    return Some(Err(error));
-                }
-            }
-            Some(state.disconnect_datagrams(fd))
-        }
-        _ => None,
-    }
-}
-
-/// The kernel has connected it.
-pub(super) fn connected(fd: c_int) {
-    let Some(shared) = process::current() else { return };
-    let mut state = shared.lock();
-    if state.datagrams(fd).is_some() {
-        let _ = state.connected_by_kernel(fd);
-    }
-}
-
-/// The kernel has bound it: the network can reach it too.
-pub(super) fn bound(fd: c_int) {
-    let Ok(Some(local)) = address::bound(fd) else { return };
-    if is_the_kernels(local.ip()) && !local.ip().to_canonical().is_unspecified() {
-        return;
-    }
-    let Some(shared) = process::attached() else { return };
-    let mut state = shared.lock();
-    if state.datagrams(fd).is_some() {
-        // Somebody waits for it already.
-        let _ = state.bind_datagrams(fd, local);
-    } else {
-        let _ = state.open_datagrams(fd);
-    }
 }
 
 #[cfg(test)]

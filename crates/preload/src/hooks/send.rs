@@ -6,8 +6,8 @@ use std::io::IoSlice;
 use host::{Errno, Mask, Outgoing};
 
 use crate::call::{self, Call};
-use crate::process;
 use crate::sleeping::{again, regained, wait_ready};
+use crate::{process, routes};
 
 /// Sends as `flags` say; waits for room where the socket, or they, let it.
 pub(super) fn send(
@@ -95,7 +95,14 @@ fn try_send(
                 again(waited, alarm)?;
             }
             // A connect that has waited for data (`TCP_FASTOPEN_CONNECT`), and for which its ports are used up.
-            Err(Errno::ADDRNOTAVAIL) if state.lease() => {}
+            Err(Errno::ADDRNOTAVAIL) => {
+                call.wait(&mut state, fd);
+                let (after, leased) = routes::lease(shared, state);
+                state = after;
+                if !leased {
+                    return done;
+                }
+            }
             Err(Errno::BADF) => {
                 call.moved(&mut state);
                 state = regained(shared, state, fd).ok_or(Errno::PIPE)?;

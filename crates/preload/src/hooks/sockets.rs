@@ -13,7 +13,7 @@ use crate::process::{self, Shared};
 use crate::sockets::Sockets;
 use crate::state::word;
 use crate::waiting::World;
-use crate::{address, errno, inherited, real};
+use crate::{address, errno, inherited, real, routes};
 
 mod accept;
 mod connect;
@@ -85,8 +85,8 @@ unsafe fn bind_by_kernel(fd: c_int, at: *const sockaddr, length: socklen_t) -> c
         errno::set(Errno::ADDRNOTAVAIL);
         return -1;
     };
-    let known = process::attached();
-    if known.is_some_and(|shared| shared.lock().has_address(local.ip().to_canonical())) {
+    let ip = local.ip().to_canonical();
+    if process::attached().is_some_and(|shared| routes::has_address(shared, shared.lock(), ip).1) {
         let (level, name) = match local {
             SocketAddr::V4(_) => (libc::IPPROTO_IP, libc::IP_FREEBIND),
             SocketAddr::V6(_) => (libc::IPPROTO_IPV6, IPV6_FREEBIND),

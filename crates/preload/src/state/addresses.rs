@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use shm::session::{Routed, TransportProtocol};
+use shm::session::Routed;
 
 use super::State;
 
@@ -50,15 +50,8 @@ impl Addresses {
 }
 
 impl State {
-    /// Whether the router has an address, which a reload of its configuration may have changed. Yes may be a second old; before no,
-    /// the daemon is asked. While it is gone, its addresses stay.
-    pub(crate) fn has_address(&mut self, ip: IpAddr) -> bool {
-        let (protocol, end) = (TransportProtocol::Udp, SocketAddr::new(ip, 0));
-        let is_own =
-            |routed: Routed| matches!(routed, Routed::Millrace { source, .. } if source == ip);
-        if !self.known_route(protocol, end).is_some_and(is_own) {
-            self.ask_route(protocol, end);
-        }
+    /// Whether the router has an address, as far as is known.
+    pub(crate) fn has_known_address(&self, ip: IpAddr) -> bool {
         self.addresses.has(ip)
     }
 }

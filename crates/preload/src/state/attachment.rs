@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::mem::ManuallyDrop;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::sync::Arc;
 use std::time::Duration;
 
 use client::session::{Knocker, Link, PLACEMENT_VARIABLE, Queues, Shared};
@@ -45,7 +46,8 @@ pub(crate) enum Way {
 
 /// The connection to the daemon, and what it gives a stack. Their descriptors are hidden from the application.
 pub(crate) struct Attachment {
-    pub(crate) link: ManuallyDrop<Link>,
+    /// Threads that ask there keep it while others have the state.
+    pub(crate) link: ManuallyDrop<Arc<Link>>,
     pub(crate) way: ManuallyDrop<Way>,
     hidden: Vec<RawFd>,
     /// The daemon is gone: when it is looked for next, ns.
@@ -79,7 +81,7 @@ impl Attachment {
                 Way::Shared(link.open_shared(&asked, keep)?)
             }
         };
-        let (link, way) = (ManuallyDrop::new(link), ManuallyDrop::new(way));
+        let (link, way) = (ManuallyDrop::new(Arc::new(link)), ManuallyDrop::new(way));
         let hidden = hidden.into_inner();
         for fd in &hidden {
             kinds::set(*fd, Kind::Internal);

@@ -7,7 +7,6 @@ use std::net::SocketAddr;
 use host::Errno;
 
 use super::State;
-use super::alone::is_alone;
 use crate::address::{bound, id};
 use crate::clock::{self, SECOND};
 use crate::{kinds, real};
@@ -34,19 +33,6 @@ impl Chosen {
 }
 
 impl State {
-    /// Whether a socket of the kernel's can connect from here: not one that is the kernel's alone, nor from an address that the router
-    /// has not.
-    pub(crate) fn can_leave_from(&mut self, fd: c_int) -> bool {
-        if kinds::untouched(fd).is_some() {
-            return true;
-        }
-        if is_alone(fd) {
-            return false;
-        }
-        let local = bound(fd).ok().flatten().map(|local| local.ip().to_canonical());
-        local.is_none_or(|ip| ip.is_unspecified() || self.has_address(ip))
-    }
-
     /// The session that was opened at `fd` gets the address and port that the kernel has bound its socket to.
     ///
     /// # Errors

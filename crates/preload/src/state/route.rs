@@ -1,4 +1,4 @@
-//! Which way packets go: asked of the daemon, and remembered for a second.
+//! Which way packets go, as the daemon has said within the last second, and the ports that it leases.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -13,24 +13,6 @@ const FRESH: u64 = 1_000_000_000;
 const MOST: usize = 1024;
 
 impl State {
-    /// Which way connections to `destination` go. A daemon that does not answer leaves it to the kernel.
-    pub(crate) fn route(&mut self, destination: SocketAddr) -> Routed {
-        self.route_of(TransportProtocol::Tcp, destination)
-    }
-
-    /// The same of datagrams.
-    pub(crate) fn route_datagrams(&mut self, destination: SocketAddr) -> Routed {
-        let end = self.host_of(destination);
-        let routed = self.route_of(TransportProtocol::Udp, end);
-        match routed {
-            // An address that the router has got since.
-            Routed::Millrace { source, .. } if source == end.ip() && end.port() == 0 => {
-                self.route_of(TransportProtocol::Udp, self.host_of(destination))
-            }
-            routed => routed,
-        }
-    }
-
     /// A datagram has come by Millrace: an answer goes the same way.
     pub(crate) fn came_from(&mut self, remote: SocketAddr, local: IpAddr) {
         if super::is_the_kernels(remote.ip()) {
@@ -44,20 +26,13 @@ impl State {
     }
 
     /// All ports of another host are reached alike; the router's own are served by this or that.
-    fn host_of(&self, destination: SocketAddr) -> SocketAddr {
+    pub(crate) fn host_of(&self, destination: SocketAddr) -> SocketAddr {
         let ip = destination.ip().to_canonical();
         SocketAddr::new(ip, if self.addresses.has(ip) { destination.port() } else { 0 })
     }
 
-    fn route_of(&mut self, protocol: TransportProtocol, destination: SocketAddr) -> Routed {
-        match self.known_route(protocol, destination) {
-            Some(routed) => routed,
-            None => self.ask_route(protocol, destination),
-        }
-    }
-
     /// An answer that holds.
-    pub(super) fn known_route(
+    pub(crate) fn known_route(
         &self,
         protocol: TransportProtocol,
         destination: SocketAddr,
@@ -67,22 +42,21 @@ impl State {
         known.filter(|(at, _)| now < at + FRESH).map(|(_, routed)| *routed)
     }
 
-    /// Has an answer anew.
-    pub(super) fn ask_route(
+    /// The daemon has answered what it was asked at a time. `None`: it has not, and the kernel may know the way.
+    pub(crate) fn learn_route(
         &mut self,
-        protocol: TransportProtocol,
-        destination: SocketAddr,
+        key: (TransportProtocol, SocketAddr),
+        at: u64,
+        answer: Option<Routed>,
     ) -> Routed {
-        let now = clock::now();
-        let asked = self.attachment.link.route(protocol, destination);
-        if let Ok(routed) = asked {
-            self.addresses.learn(destination, routed);
+        if let Some(routed) = answer {
+            self.addresses.learn(key.1, routed);
         }
-        let routed = asked.unwrap_or(Routed::Kernel);
+        let routed = answer.unwrap_or(Routed::Kernel);
         if let Routed::Millrace { mtu, .. } = routed {
-            self.sessions.note_first_link(destination.ip(), mtu);
+            self.sessions.note_first_link(key.1.ip(), mtu);
         }
-        self.remember((protocol, destination), (now, routed));
+        self.remember(key, (at, routed));
         routed
     }
 
@@ -93,8 +67,8 @@ impl State {
         self.routes.insert(key, answer);
     }
 
-    /// A range more of local ports. Gives whether there is one.
-    pub(crate) fn lease(&mut self) -> bool {
+    /// A range more of local ports, for whoever has to keep the state. Gives whether there is one.
+    pub(super) fn lease(&mut self) -> bool {
         match self.attachment.link.lease(self.attachment.number(), None) {
             Ok(range) => {
                 self.sessions.add_ports(range.first, range.count);

@@ -5,7 +5,6 @@ use std::net::{IpAddr, SocketAddr};
 
 use host::{Errno, Mask};
 use libc::{sockaddr, socklen_t};
-use shm::session::Routed;
 
 use super::super::datagrams;
 use crate::call::Call;
@@ -14,7 +13,7 @@ use crate::kinds::{self, Kind};
 use crate::process::{self, Held, Shared};
 use crate::sleeping::wait_ready;
 use crate::state::{Place, closes_on_exec};
-use crate::{address, errno, real, signals};
+use crate::{address, errno, real, routes, signals};
 
 /// `connect(2)`
 #[unsafe(no_mangle)]
@@ -75,18 +74,20 @@ unsafe fn connect_to(fd: c_int, to: *const sockaddr, length: socklen_t) -> c_int
         return unsafe { real::connect(fd, to, length) };
     };
     let call = Call::new(shared);
-    let mut state = shared.lock();
-    // Another thread may have connected it while this one waited for the state.
-    let kind = if kind == Kind::Fresh { kinds::get(fd) } else { kind };
-    let source = match state.route(SocketAddr::new(remote.ip().to_canonical(), remote.port())) {
-        Routed::Millrace { source, .. } if kind == Kind::Session || state.can_leave_from(fd) => {
-            source
-        }
-        _ if kind == Kind::Session => {
+    let (mut state, source) = routes::source(shared, shared.lock(), (fd, kind), remote);
+    if kinds::get(fd) != kind {
+        // While the daemon was asked, another thread has made something else of it.
+        drop(state);
+        // SAFETY: the caller's promise.
+        return unsafe { connect(fd, to, length) };
+    }
+    let source = match source {
+        Some(source) => source,
+        None if kind == Kind::Session => {
             errno::set(Errno::NETUNREACH);
             return -1;
         }
-        _ => {
+        None => {
             drop(state);
             kinds::touch(fd);
             // SAFETY: the caller's promise.
@@ -101,7 +102,7 @@ unsafe fn connect_to(fd: c_int, to: *const sockaddr, length: socklen_t) -> c_int
             return -1;
         }
     }
-    let (mut state, begun) = begin(&call, state, fd, (source, remote));
+    let (mut state, begun) = begin(shared, &call, state, fd, (source, remote));
     state.turn();
     let result = match begun {
         Err(Errno::INPROGRESS) if !state.is_nonblocking(fd) => {
@@ -149,9 +150,7 @@ unsafe fn takes_stack(fd: c_int, to: *const sockaddr, length: socklen_t) -> bool
         _ => return false,
     };
     let Some(shared) = process::attached() else { return false };
-    let mut state = shared.lock();
-    let routed = state.route(SocketAddr::new(remote.ip().to_canonical(), remote.port()));
-    matches!(routed, Routed::Millrace { .. }) && state.can_leave_from(fd)
+    routes::source(shared, shared.lock(), (fd, Kind::Fresh), remote).1.is_some()
 }
 
 /// Makes a session of a socket of the kernel's, with all that was set of it.
@@ -181,6 +180,7 @@ fn take_over<'a>(call: &Call<'a>, mut state: Held<'a>, fd: c_int) -> (Held<'a>, 
 }
 
 fn begin<'a>(
+    shared: &'a Shared,
     call: &Call<'a>,
     mut state: Held<'a>,
     fd: c_int,
@@ -193,7 +193,14 @@ fn begin<'a>(
         state = after;
         match begun {
             // The ports that it has are used up towards there.
-            Err(Errno::ADDRNOTAVAIL) if state.lease() => {}
+            Err(Errno::ADDRNOTAVAIL) => {
+                call.wait(&mut state, fd);
+                let (after, leased) = routes::lease(shared, state);
+                state = after;
+                if !leased {
+                    return (state, begun);
+                }
+            }
             Err(Errno::INPROGRESS) => {
                 if let Some(path) = state.path_to(remote) {
                     state.sessions.take_path(id, path);
@@ -224,7 +231,7 @@ fn established<'a>(
             // Its time-out is over: it goes on by itself.
             Ok(false) => return Err(Errno::INPROGRESS),
             // How it ended.
-            Ok(true) => return begin(call, state, fd, ends).1,
+            Ok(true) => return begin(shared, call, state, fd, ends).1,
         }
     }
 }

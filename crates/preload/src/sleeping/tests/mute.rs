@@ -1,7 +1,8 @@
-//! A stack worker that does not answer for a while: the thread that asks waits for it, and no other does.
+//! A stack worker and a daemon that do not answer for a while: the thread that asks waits for it, and no other does.
 
 use std::ffi::c_int;
 use std::io::{IoSlice, IoSliceMut};
+use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::process::Command;
@@ -10,8 +11,8 @@ use std::time::{Duration, Instant};
 use std::{fs, thread};
 
 use host::{Domain, Errno, Incoming, Kind as SocketKind, Outgoing, Plan, Served, Sessions};
-use shm::attach::Channel;
-use shm::session::{OpenShared, Placement, Reply, Request, SharedOpened};
+use shm::attach::{Channel, Received};
+use shm::session::{OpenShared, Placement, Reply, Request, Routed, SharedOpened};
 use shm::{Doorbell, Segment};
 use transport::{Config, PacketList};
 
@@ -20,11 +21,16 @@ use super::{Other, PATIENCE};
 use crate::address::id;
 use crate::hooks::{descriptors, options};
 use crate::process::{self, Shared};
+use crate::routes;
 use crate::state::Place;
 
 const FOLDER: &str = "MILLRACE_TEST_FOLDER";
 /// What is asked while the worker does not answer.
 const CALL: &str = "MILLRACE_TEST_CALL";
+
+/// What the daemon says when it is asked the way.
+const ROUTED: Routed =
+    Routed::Millrace { source: IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), mtu: 1500 };
 
 /// What both processes have come to, as files.
 struct Steps(PathBuf);
@@ -57,6 +63,11 @@ fn while_one_thread_closes_what_lingers_other_threads_send_and_receive() {
     ask("close");
 }
 
+#[test]
+fn while_the_daemon_does_not_say_the_way_other_threads_send_and_receive() {
+    ask("route");
+}
+
 fn ask(call: &str) {
     let folder = std::env::temp_dir().join(format!("millrace-mute-{}-{call}", std::process::id()));
     fs::create_dir(&folder).unwrap();
@@ -80,11 +91,13 @@ fn asker() {
     let steps = Steps(folder.into());
     let shared = process::attached().expect("the daemon's place is taken");
     let fd = open(shared);
-    let asks: Box<dyn FnOnce() + Send> = if std::env::var(CALL).unwrap() == "close" {
-        let fd = open_lingering(shared);
-        Box::new(move || close(shared, fd))
-    } else {
-        Box::new(move || assert_eq!(kind_of(fd), Ok(libc::SOCK_DGRAM)))
+    let asks: Box<dyn FnOnce() + Send> = match std::env::var(CALL).unwrap().as_str() {
+        "close" => {
+            let fd = open_lingering(shared);
+            Box::new(move || close(shared, fd))
+        }
+        "route" => Box::new(move || assert_eq!(way(shared), ROUTED)),
+        _ => Box::new(move || assert_eq!(kind_of(fd), Ok(libc::SOCK_DGRAM))),
     };
     steps.come_to("ready");
     steps.wait_for("mute");
@@ -126,6 +139,12 @@ fn close(shared: &Shared, fd: c_int) {
     // SAFETY: no memory is involved.
     assert_eq!(unsafe { descriptors::close(fd) }, 0);
     assert!(!shared.lock().sessions.has(id(fd)));
+}
+
+/// The way to another host, about which the daemon is asked.
+fn way(shared: &Shared) -> Routed {
+    let to = "192.0.2.9:9".parse().unwrap();
+    routes::of_datagrams(shared, shared.lock(), to).1
 }
 
 /// `SO_TYPE`, about which the worker is asked.
@@ -179,18 +198,28 @@ impl Worker {
         Self { served, answers, events, _commands, session }
     }
 
+    fn is_asked_the_way(&self) -> bool {
+        let asked = self.session.receive_now::<Request>();
+        matches!(asked, Ok(Some(Received { message: Request::Route(_), .. })))
+    }
+
     /// Does what it is asked until the process ends, but nothing from the moment at which that is ready until it has sent.
     fn work(mut self, steps: &Steps) {
         let (begin, mut sink) = (Instant::now(), PacketList::default());
+        let mut owes = false;
         while !self.session.is_closed() {
             assert!(begin.elapsed() < Duration::from_secs(PATIENCE), "the process does not end");
             thread::sleep(Duration::from_millis(1));
             if steps.have_come_to("ready") && !steps.have_come_to("sent") {
                 steps.come_to("mute");
-                if self.served.has_commands() {
+                owes |= self.is_asked_the_way();
+                if owes || self.served.has_commands() {
                     steps.come_to("asked");
                 }
                 continue;
+            }
+            if std::mem::take(&mut owes) {
+                self.session.send(&Reply::Routed(ROUTED), &[]).unwrap();
             }
             let now = begin.elapsed().as_nanos() as u64;
             self.served.serve(now);

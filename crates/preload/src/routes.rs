@@ -1,0 +1,146 @@
+//! What the daemon is asked in the middle of calls, while others have the state: which way packets go, whose addresses are whose, and
+//! ports to leave from. Whoever goes on with an answer looks again what has become of its descriptor.
+
+use std::ffi::c_int;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use client::Error;
+use client::session::Link;
+use shm::session::{Routed, TransportProtocol};
+
+use crate::address::bound;
+use crate::kinds::{self, Kind};
+use crate::process::{Held, Shared};
+use crate::state::is_alone;
+use crate::{call, clock, report};
+
+/// The address from which a TCP socket reaches a destination by Millrace. `None`: the kernel may, unless the socket is a session.
+pub(crate) fn source<'a>(
+    shared: &'a Shared,
+    state: Held<'a>,
+    (fd, kind): (c_int, Kind),
+    to: SocketAddr,
+) -> (Held<'a>, Option<IpAddr>) {
+    let to = SocketAddr::new(to.ip().to_canonical(), to.port());
+    match route(shared, state, TransportProtocol::Tcp, to) {
+        (state, Routed::Kernel) => (state, None),
+        (state, Routed::Millrace { source, .. }) if kind == Kind::Session => (state, Some(source)),
+        (state, Routed::Millrace { source, .. }) => {
+            let (state, leaves) = can_leave_from(shared, state, fd);
+            (state, leaves.then_some(source))
+        }
+    }
+}
+
+/// Which way datagrams to a destination go.
+pub(crate) fn of_datagrams<'a>(
+    shared: &'a Shared,
+    state: Held<'a>,
+    to: SocketAddr,
+) -> (Held<'a>, Routed) {
+    let end = state.host_of(to);
+    let (state, routed) = route(shared, state, TransportProtocol::Udp, end);
+    match routed {
+        // An address that the router has got since.
+        Routed::Millrace { source, .. } if source == end.ip() && end.port() == 0 => {
+            let end = state.host_of(to);
+            route(shared, state, TransportProtocol::Udp, end)
+        }
+        routed => (state, routed),
+    }
+}
+
+/// Whether the router has an address, which a reload of its configuration may have changed. Yes may be a second old; before no, the
+/// daemon is asked. While it is gone, its addresses stay.
+pub(crate) fn has_address<'a>(shared: &'a Shared, state: Held<'a>, ip: IpAddr) -> (Held<'a>, bool) {
+    let (protocol, end) = (TransportProtocol::Udp, SocketAddr::new(ip, 0));
+    let is_own = |routed: Routed| matches!(routed, Routed::Millrace { source, .. } if source == ip);
+    let state = if state.known_route(protocol, end).is_some_and(is_own) {
+        state
+    } else {
+        ask_route(shared, state, protocol, end).0
+    };
+    let has = state.has_known_address(ip);
+    (state, has)
+}
+
+/// A range more of local ports. Gives whether there is one.
+pub(crate) fn lease<'a>(shared: &'a Shared, state: Held<'a>) -> (Held<'a>, bool) {
+    let (state, leased) = ask(shared, state, |link, stack| link.lease(stack, None));
+    let range = match leased {
+        Ok(range) => range,
+        Err(error) => {
+            report::say(&error.to_string());
+            return (state, false);
+        }
+    };
+    let link = Arc::clone(&state.attachment.link);
+    let (mut state, _) = call::ask(shared, state, |sessions| {
+        sessions.add_ports(range.first, range.count);
+        Ok(())
+    });
+    if !Arc::ptr_eq(&link, &state.attachment.link) {
+        // Another daemon has come, of which they are not leased.
+        state.sessions.remove_ports(range.first);
+    }
+    (state, true)
+}
+
+/// Whether a socket of the kernel's can connect from here: not one that is the kernel's alone, nor from an address that the router
+/// has not.
+fn can_leave_from<'a>(shared: &'a Shared, state: Held<'a>, fd: c_int) -> (Held<'a>, bool) {
+    if kinds::untouched(fd).is_some() {
+        return (state, true);
+    }
+    if is_alone(fd) {
+        return (state, false);
+    }
+    let local = bound(fd).ok().flatten().map(|local| local.ip().to_canonical());
+    match local.filter(|ip| !ip.is_unspecified()) {
+        Some(ip) => has_address(shared, state, ip),
+        None => (state, true),
+    }
+}
+
+/// A daemon that does not answer leaves it to the kernel.
+fn route<'a>(
+    shared: &'a Shared,
+    state: Held<'a>,
+    protocol: TransportProtocol,
+    to: SocketAddr,
+) -> (Held<'a>, Routed) {
+    match state.known_route(protocol, to) {
+        Some(routed) => (state, routed),
+        None => ask_route(shared, state, protocol, to),
+    }
+}
+
+/// Has an answer anew.
+fn ask_route<'a>(
+    shared: &'a Shared,
+    state: Held<'a>,
+    protocol: TransportProtocol,
+    to: SocketAddr,
+) -> (Held<'a>, Routed) {
+    let at = clock::now();
+    let (mut state, asked) = ask(shared, state, |link, _| link.route(protocol, to));
+    let routed = state.learn_route((protocol, to), at, asked.ok());
+    (state, routed)
+}
+
+/// Asks the daemon about this process's stack. An answer of a daemon that is not this process's any more is none.
+fn ask<'a, T>(
+    shared: &'a Shared,
+    state: Held<'a>,
+    question: impl FnOnce(&Link, u32) -> Result<T, Error>,
+) -> (Held<'a>, Result<T, Error>) {
+    let (link, stack) = (Arc::clone(&state.attachment.link), state.attachment.number());
+    let (mut state, answer) = state.lend(shared, || question(&link, stack));
+    if !Arc::ptr_eq(&link, &state.attachment.link) {
+        return (state, Err(Error::DaemonGone));
+    }
+    // What it has said meanwhile, no other thread has heard.
+    state.heed();
+    (state, answer)
+}
