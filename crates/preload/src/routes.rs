@@ -1,5 +1,5 @@
-//! What the daemon is asked in the middle of calls, while others have the state: which way packets go, whose addresses are whose, and
-//! ports to leave from. Whoever goes on with an answer looks again what has become of its descriptor.
+//! What the daemon is asked in the middle of calls, while others have the state: which way packets go, which addresses are the
+//! router's, who serves there, and ports to leave from. Whoever goes on with an answer looks again what has become of its descriptor.
 
 use std::ffi::c_int;
 use std::net::{IpAddr, SocketAddr};
@@ -14,6 +14,9 @@ use crate::kinds::{self, Kind};
 use crate::process::{Held, Shared};
 use crate::state::is_alone;
 use crate::{call, clock, report};
+
+/// Links that are made for one destination without a pause.
+const AT_ONCE: usize = 16;
 
 /// The address from which a TCP socket reaches a destination by Millrace. `None`: the kernel may, unless the socket is a session.
 pub(crate) fn source<'a>(
@@ -85,6 +88,34 @@ pub(crate) fn lease<'a>(shared: &'a Shared, state: Held<'a>) -> (Held<'a>, bool)
         state.sessions.remove_ports(range.first);
     }
     (state, true)
+}
+
+/// Meets those who serve at one of the router's own addresses, before a connection there begins: gets links to them.
+pub(crate) fn meet<'a>(shared: &'a Shared, mut state: Held<'a>, to: SocketAddr) -> Held<'a> {
+    let end = SocketAddr::new(to.ip().to_canonical(), to.port());
+    let mut introduced = None;
+    for _ in 0..AT_ONCE {
+        let (after, answer) = ask(shared, state, |link, stack| link.introduce(stack, end));
+        state = after;
+        let (answer, files) = match answer {
+            Ok(answer) => answer,
+            Err(error) => {
+                report::say(&error.to_string());
+                break;
+            }
+        };
+        let is_made = answer.made.is_some();
+        if let Some(place) = answer.made {
+            state.adopt_link(place, true, files);
+        }
+        let is_pending = answer.neighbours.iter().any(|neighbour| neighbour.pending);
+        introduced = Some(answer);
+        if !is_made || !is_pending {
+            break;
+        }
+    }
+    state.meet(to, introduced);
+    state
 }
 
 /// Whether a socket of the kernel's can connect from here: not one that is the kernel's alone, nor from an address that the router

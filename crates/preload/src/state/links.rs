@@ -18,8 +18,6 @@ use crate::{clock, environment, internal, report};
 const FRESH: u64 = 1_000_000_000;
 /// Introductions that are remembered.
 const MOST: usize = 1024;
-/// Links that are made for one destination without a pause.
-const AT_ONCE: usize = 16;
 /// Shares of a listener's members add up to this.
 const WHOLE: u32 = 256;
 /// Steps through the shares so that each part of the way meets all of them (the golden ratio's).
@@ -54,69 +52,60 @@ impl Acquainted {
     }
 }
 
+/// As both versions of IP have it.
+fn canonical(destination: SocketAddr) -> SocketAddr {
+    SocketAddr::new(destination.ip().to_canonical(), destination.port())
+}
+
 impl State {
+    /// Whether the daemon is to be asked who serves a destination, before a connection there begins.
+    pub(crate) fn is_to_meet(&self, destination: SocketAddr) -> bool {
+        let is_known = |known: &Acquainted| clock::now() < known.until;
+        self.takes_paths(destination)
+            && !self.acquaintances.0.get(&canonical(destination)).is_some_and(is_known)
+    }
+
     /// The path that a connection to one of the router's own addresses takes. `None`: it goes by the daemon.
     pub(crate) fn path_to(&mut self, destination: SocketAddr) -> Option<Path> {
-        let destination = SocketAddr::new(destination.ip().to_canonical(), destination.port());
-        let is_own = self.addresses.has(destination.ip());
-        let may = self.attachment.is_there() && !self.sessions.is_shared();
-        if !is_own || !may || !environment::wants_links() {
+        if !self.takes_paths(destination) {
             return None;
         }
-        let now = clock::now();
-        let known = self.acquaintances.0.get(&destination);
-        if known.is_none_or(|known| now >= known.until) {
-            let turn = known.map_or(0, |known| known.turn);
-            let members = self.introduce(destination);
-            if self.acquaintances.0.len() >= MOST {
-                self.acquaintances.0.clear();
-            }
-            let until = clock::now() + FRESH;
-            self.acquaintances.0.insert(destination, Acquainted { until, members, turn });
-        }
-        let number = self.acquaintances.0.get_mut(&destination)?.next()?;
+        let number = self.acquaintances.0.get_mut(&canonical(destination))?.next()?;
         Some(Path { number, mtu: shm::session::LINK_PACKET })
     }
 
-    /// Asks who serves there, and for links to them.
-    fn introduce(&mut self, destination: SocketAddr) -> Vec<(u16, Option<u16>)> {
-        let mut introduced = None;
-        for _ in 0..AT_ONCE {
-            let stack = self.attachment.number();
-            match self.attachment.link.introduce(stack, destination) {
-                Ok((answer, files)) => {
-                    if let Some(place) = answer.made {
-                        self.adopt_link(place, true, files);
-                    }
-                    let more = answer.made.is_some()
-                        && answer.neighbours.iter().any(|neighbour| neighbour.pending);
-                    introduced = Some(answer);
-                    if !more {
-                        break;
-                    }
-                }
-                Err(error) => {
-                    report::say(&error.to_string());
-                    break;
-                }
-            }
+    fn takes_paths(&self, destination: SocketAddr) -> bool {
+        let may = self.attachment.is_there() && !self.sessions.is_shared();
+        may && self.addresses.has(destination.ip().to_canonical()) && environment::wants_links()
+    }
+
+    /// The daemon has said who serves a destination. `None`: nobody does, or there are no links.
+    pub(crate) fn meet(&mut self, destination: SocketAddr, introduced: Option<Introduced>) {
+        let destination = canonical(destination);
+        let turn = self.acquaintances.0.get(&destination).map_or(0, |known| known.turn);
+        let members = introduced.map(|introduced| self.members(&introduced)).unwrap_or_default();
+        if self.acquaintances.0.len() >= MOST {
+            self.acquaintances.0.clear();
         }
-        let Some(Introduced { address, only_v6, neighbours, .. }) = introduced else {
-            return Vec::new();
-        };
+        let until = clock::now() + FRESH;
+        self.acquaintances.0.insert(destination, Acquainted { until, members, turn });
+    }
+
+    fn members(&mut self, introduced: &Introduced) -> Vec<(u16, Option<u16>)> {
+        let Introduced { address, only_v6, neighbours, .. } = introduced;
         let path = |link| self.links.path_of(link).map(|path| path.number);
         let members: Vec<_> = neighbours
             .iter()
             .map(|neighbour| (neighbour.share, neighbour.link.and_then(path)))
             .collect();
         for path in members.iter().filter_map(|(_, path)| *path) {
-            self.links.learn(path, Served { address, only_v6 });
+            self.links.learn(path, Served { address: *address, only_v6: *only_v6 });
         }
         members
     }
 
     /// A link is there. One that can't be used is given back.
-    pub(super) fn adopt_link(&mut self, place: LinkPlace, is_first: bool, files: Vec<OwnedFd>) {
+    pub(crate) fn adopt_link(&mut self, place: LinkPlace, is_first: bool, files: Vec<OwnedFd>) {
         let keep = |file| {
             let file = internal::raise(file);
             kinds::set(std::os::fd::AsRawFd::as_raw_fd(&file), Kind::Internal);

@@ -102,6 +102,15 @@ unsafe fn connect_to(fd: c_int, to: *const sockaddr, length: socklen_t) -> c_int
             return -1;
         }
     }
+    if state.is_to_meet(remote) {
+        call.wait(&mut state, fd);
+        state = routes::meet(shared, state, remote);
+        if kinds::get(fd) != Kind::Session {
+            // Another thread has closed it, or has put something else there.
+            errno::set(Errno::BADF);
+            return -1;
+        }
+    }
     let (mut state, begun) = begin(shared, &call, state, fd, (source, remote));
     state.turn();
     let result = match begun {

@@ -33,7 +33,7 @@ pub(super) struct Worker {
     caller: Caller,
     watch: Watch,
     drain: Drain,
-    _session: Channel,
+    pub(super) session: Channel,
 }
 
 impl Daemon {
@@ -84,7 +84,7 @@ impl Daemon {
         session.send(&Reply::StackOpened(opened), &files).unwrap();
         let Request::StartStack(1) = hear() else { panic!() };
         session.send(&Reply::StackStarted(1), &[]).unwrap();
-        Worker { out, back, caller, watch, drain, _session: session }
+        Worker { out, back, caller, watch, drain, session }
     }
 }
 

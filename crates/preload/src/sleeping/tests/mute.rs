@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 use std::io::{IoSlice, IoSliceMut};
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::process::Command;
@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use std::{fs, thread};
 
 use host::{Domain, Errno, Incoming, Kind as SocketKind, Outgoing, Plan, Served, Sessions};
-use shm::attach::{Channel, Received};
-use shm::session::{OpenShared, Placement, Reply, Request, Routed, SharedOpened};
+use shm::attach::{Channel, Received, Refusal, RefusalKind};
+use shm::session::{OpenShared, Placement, Reply, Request, Routed, SharedOpened, TransportProtocol};
 use shm::{Doorbell, Segment};
 use transport::{Config, PacketList};
 
@@ -21,8 +21,8 @@ use super::{Other, PATIENCE};
 use crate::address::id;
 use crate::hooks::{descriptors, options};
 use crate::process::{self, Shared};
-use crate::routes;
 use crate::state::Place;
+use crate::{clock, routes};
 
 const FOLDER: &str = "MILLRACE_TEST_FOLDER";
 /// What is asked while the worker does not answer.
@@ -68,6 +68,11 @@ fn while_the_daemon_does_not_say_the_way_other_threads_send_and_receive() {
     ask("route");
 }
 
+#[test]
+fn while_the_daemon_does_not_say_who_serves_other_threads_send_and_receive() {
+    ask("meet");
+}
+
 fn ask(call: &str) {
     let folder = std::env::temp_dir().join(format!("millrace-mute-{}-{call}", std::process::id()));
     fs::create_dir(&folder).unwrap();
@@ -75,11 +80,33 @@ fn ask(call: &str) {
     let daemon = Daemon::listen(&socket);
     let mut asker = Command::new(std::env::current_exe().unwrap());
     asker.args(["--exact", "sleeping::tests::mute::asker", "--ignored", "--nocapture"]);
-    asker.env("MILLRACE_SESSIONS", &socket).env("MILLRACE_PLACEMENT", "shared");
+    let placement = if call == "meet" { "inline" } else { "shared" };
+    asker.env("MILLRACE_SESSIONS", &socket).env("MILLRACE_PLACEMENT", placement);
     let mut asker = Other(asker.env(FOLDER, &folder).env(CALL, call).spawn().unwrap());
-    Worker::open(daemon.meet(Placement::Shared)).work(&Steps(folder.clone()));
+    let steps = Steps(folder.clone());
+    if placement == "inline" {
+        keep_waiting(&daemon.serve().session, &steps);
+    } else {
+        Worker::open(daemon.meet(Placement::Shared)).work(&steps);
+    }
     assert!(asker.0.wait().unwrap().success());
     fs::remove_dir_all(&folder).unwrap();
+}
+
+/// Says nothing of who serves until the process has sent.
+fn keep_waiting(session: &Channel, steps: &Steps) {
+    steps.wait_for("ready");
+    steps.come_to("mute");
+    let Request::Introduce(_) = session.receive::<Request>().unwrap().message else { panic!() };
+    steps.come_to("asked");
+    steps.wait_for("sent");
+    let refusal = Refusal::new(RefusalKind::Unknown, "nobody serves there");
+    session.send(&Reply::Refused(refusal), &[]).unwrap();
+    let end = Instant::now() + Duration::from_secs(PATIENCE);
+    while !session.is_closed() {
+        assert!(Instant::now() < end, "the process does not end");
+        thread::sleep(Duration::from_millis(1));
+    }
 }
 
 /// The other process.
@@ -96,6 +123,7 @@ fn asker() {
             let fd = open_lingering(shared);
             Box::new(move || close(shared, fd))
         }
+        "meet" => Box::new(move || meet(shared)),
         "route" => Box::new(move || assert_eq!(way(shared), ROUTED)),
         _ => Box::new(move || assert_eq!(kind_of(fd), Ok(libc::SOCK_DGRAM))),
     };
@@ -145,6 +173,18 @@ fn close(shared: &Shared, fd: c_int) {
 fn way(shared: &Shared) -> Routed {
     let to = "192.0.2.9:9".parse().unwrap();
     routes::of_datagrams(shared, shared.lock(), to).1
+}
+
+/// Who serves at one of the router's addresses, about which the daemon is asked.
+fn meet(shared: &Shared) {
+    let Routed::Millrace { source, .. } = ROUTED else { panic!() };
+    let (own, to) = (SocketAddr::new(source, 0), SocketAddr::new(source, 80));
+    let mut state = shared.lock();
+    state.learn_route((TransportProtocol::Udp, own), clock::now(), Some(ROUTED));
+    assert!(state.is_to_meet(to));
+    let state = routes::meet(shared, state, to);
+    assert!(!state.is_to_meet(to));
+    assert!(state.attachment.link.next_event().is_ok(), "the daemon's answer came too late");
 }
 
 /// `SO_TYPE`, about which the worker is asked.
