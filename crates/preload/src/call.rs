@@ -76,7 +76,7 @@ pub(crate) fn ask<'a, T>(
     ask_keeping(shared, state, |_| {}, call)
 }
 
-/// `keep`: before others have the state.
+/// The same, with what is to be done before others have the state.
 #[inline]
 fn ask_keeping<'a, T>(
     shared: &'a Shared,

@@ -33,28 +33,21 @@ impl Chosen {
 }
 
 impl State {
-    /// The session that was opened at `fd` gets the address and port that the kernel has bound its socket to.
+    /// What the session that was opened at `fd` is to be bound to: the address and port that the kernel has bound its socket to.
     ///
     /// # Errors
     /// [`Errno::ADDRINUSE`]: the port is leased to somebody for other connections.
-    pub(crate) fn keep_name(&mut self, fd: c_int) -> Result<(), Errno> {
+    pub(crate) fn name_to_keep(&mut self, fd: c_int) -> Result<Option<SocketAddr>, Errno> {
         if kinds::untouched(fd).is_some() {
-            return Ok(());
+            return Ok(None);
         }
-        let Some(local) = bound(fd)? else { return Ok(()) };
-        match (local.port(), local.ip().is_unspecified()) {
-            (0, true) => return Ok(()),
-            (0, false) => {
-                // The kernel leaves the port open only where it was told to.
-                let (level, name) = (libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT);
-                self.sessions.set_option(id(fd), level, name, &1_i32.to_ne_bytes())?;
-            }
-            _ => {
-                let number = self.show_bound(fd, local)?;
-                self.chosen.held.insert(fd, number);
-            }
+        let Some(local) = bound(fd)? else { return Ok(None) };
+        if local.port() == 0 {
+            return Ok((!local.ip().is_unspecified()).then_some(local));
         }
-        self.sessions.bind(id(fd), local)
+        let number = self.show_bound(fd, local)?;
+        self.chosen.held.insert(fd, number);
+        Ok(Some(local))
     }
 
     /// The daemon takes packets from ports that the kernel has let a process have. What proves it is a socket that

@@ -169,14 +169,16 @@ fn take_over<'a>(call: &Call<'a>, mut state: Held<'a>, fd: c_int) -> (Held<'a>, 
         Err(error) => return (state, Err(error)),
     };
     let (mut state, opened) = call.ask(state, fd, |sessions| opening.open(sessions, fd));
-    // Another thread may have connected it while this one waited for the answer.
-    if opened.is_err() && kinds::get(fd) == Kind::Session {
-        return (state, Ok(()));
+    match opened {
+        Ok(template) => state.opened(&opening, template),
+        // Another thread has connected it while this one waited for the answer, or is about to.
+        Err(_) if kinds::get(fd) == Kind::Session => return (state, Ok(())),
+        Err(Errno::EXIST) => return (state, Err(Errno::ALREADY)),
+        Err(error) => return (state, Err(error)),
     }
-    let named = opened.and_then(|template| {
-        state.opened(&opening, template);
-        state.keep_name(fd)
-    });
+    let (mut state, named) = routes::keep_name(call, state, fd);
+    // It may have been closed meanwhile.
+    let named = if kinds::get(fd) == Kind::Fresh { named } else { Err(Errno::BADF) };
     if let Err(error) = named {
         state.close_unborn(fd);
         return (state, Err(error));
