@@ -1,5 +1,6 @@
 //! What the daemon and its stack worker are asked in the middle of calls, while others have the state: which way packets go, which
-//! addresses are the router's, who serves there, and addresses and ports to leave from. Whoever goes on with an answer looks again what has become of its descriptor.
+//! addresses are the router's, who serves there, and addresses and ports to leave from. Whoever goes on with an answer looks again what
+//! has become of its descriptor.
 
 use std::ffi::c_int;
 use std::net::{IpAddr, SocketAddr};
