@@ -305,9 +305,7 @@ fn way(
     let Routed::Millrace { source, .. } = routed else { return None };
     // Another thread may have closed it meanwhile: the kernel says so.
     let is_there = kinds::get(fd) == Kind::Datagrams;
-    if !is_there
-        || state.open_datagrams(fd).is_err()
-        || state.peer_world(fd) == Some(World::Kernel)
+    if !is_there || state.open_datagrams(fd).is_err() || state.peer_world(fd) == Some(World::Kernel)
     {
         return None;
     }

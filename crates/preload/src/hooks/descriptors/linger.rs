@@ -35,9 +35,8 @@ fn wait_for_peer<'a>(shared: &'a Shared, mut state: Held<'a>, lingering: &Linger
     let (end, handlers) = (Alarm::after(lingering.timeout), signals::so_far());
     let waiter = state.waiters.take();
     // A stack worker is asked with the state in the hands of others.
-    let over = |state: &mut State| {
-        !state.sessions.is_shared() && !state.sessions.is_lingering(lingering)
-    };
+    let over =
+        |state: &mut State| !state.sessions.is_shared() && !state.sessions.is_lingering(lingering);
     let mut pause = SOON;
     loop {
         let (after, lingers) = ask(shared, state, |sessions| Ok(sessions.is_lingering(lingering)));

@@ -12,7 +12,9 @@ use std::{fs, thread};
 
 use host::{Domain, Errno, Incoming, Kind as SocketKind, Outgoing, Plan, Served, Sessions};
 use shm::attach::{Channel, Received, Refusal, RefusalKind};
-use shm::session::{OpenShared, Placement, Reply, Request, Routed, SharedOpened, TransportProtocol};
+use shm::session::{
+    OpenShared, Placement, Reply, Request, Routed, SharedOpened, TransportProtocol,
+};
 use shm::{Doorbell, Segment};
 use transport::{Config, PacketList};
 
