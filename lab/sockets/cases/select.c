@@ -1,5 +1,6 @@
 // select, pselect.
 #include "cases.h"
+#include <sys/resource.h>
 #include <sys/select.h>
 
 static uint8_t data[4096];
