@@ -1,17 +1,18 @@
 //! Per-(core, port) transmit buffers with a drain time.
 
-use dpdk::{Buffer, SharedBuffer, Taken, TxQueue};
+mod burst;
 
-use crate::capture::{Direction, Tap};
+use dpdk::{Buffer, SharedBuffer, TxQueue};
+
+use crate::capture::Tap;
 use crate::{Counters, HandoffSender, PortId, Reason};
+
+use burst::{attempt, send};
 
 /// Packets gathered per port before they go to the driver: the burst most drivers are tuned for.
 const BURST: usize = 64;
 /// Places in the transmit buffer of a port: all packets of a burst for several ports find one, whatever waits.
 const PLACES: usize = 2 * BURST;
-
-/// Attempts to hand a burst to a driver whose queue is full, before the rest is dropped.
-const ATTEMPTS: usize = 4;
 
 /// How this worker reaches a port.
 #[derive(Debug)]
@@ -138,7 +139,14 @@ impl Output {
         counters: &Counters,
     ) -> bool {
         let Self { ports, waiting, tap, .. } = self;
+        let Some(entry) = leading_to(ports, port) else { return burst.is_empty() };
         let mut rest = burst;
+        if entry.len == 0 {
+            // Whole bursts leave from where they are.
+            let (whole, after) = rest.split_at_mut(rest.len() - rest.len() % BURST);
+            whole.chunks_mut(BURST).for_each(|burst| entry.pass(burst, counters, tap));
+            rest = after;
+        }
         while !rest.is_empty() {
             let Some(entry) = begin(ports, waiting, port, now) else { return false };
             let (part, after) = rest.split_at_mut(rest.len().min(BURST.saturating_sub(entry.len)));
@@ -306,33 +314,21 @@ impl PortBuffer {
     }
 
     fn flush(&mut self, counters: &Counters, tap: &mut Option<Box<Tap>>) {
-        let port = self.id;
-        let burst = &mut self.waiting[..self.len.min(PLACES)];
-        self.len = 0;
-        if let Some(tap) = tap {
-            tap.burst(burst, port, Direction::Transmit);
-        }
+        let Self { id, path, waiting, len, left, .. } = self;
+        let burst = &mut waiting[..std::mem::take(len).min(PLACES)];
+        *left += burst.len() as u64;
+        send(burst, *id, path, counters, tap);
+    }
+
+    /// Sends packets before which none wait.
+    fn pass(
+        &mut self,
+        burst: &mut [Option<Buffer>],
+        counters: &Counters,
+        tap: &mut Option<Box<Tap>>,
+    ) {
         self.left += burst.len() as u64;
-        let Some(count) = counters.ports.get(port.number()) else { return };
-        let sent = match &mut self.path {
-            Some(TransmitPath::Queue(queue)) => {
-                let sent = attempt(burst, |rest| queue.burst(rest));
-                count.sent(sent);
-                sent.packets
-            }
-            // The worker that owns the queue counts what it sends.
-            Some(TransmitPath::Worker(ring)) => hand_over(ring, burst),
-            None => 0,
-        };
-        let refused = &mut burst[sent..];
-        if !refused.is_empty() {
-            count.tx_dropped.add(refused.len() as u64);
-            counters.drops[Reason::TransmitFull as usize].add(refused.len() as u64);
-            if let Some(tap) = tap {
-                tap.burst(refused, port, Direction::Drop(Reason::TransmitFull));
-            }
-            dpdk::free_bulk(refused);
-        }
+        send(burst, self.id, &mut self.path, counters, tap);
     }
 }
 
@@ -357,27 +353,6 @@ fn begin<'a>(
         waiting.push(port);
     }
     Some(entry)
-}
-
-/// Gives a burst to a driver by `send`, which says what it took; the others are left at the end.
-#[inline(always)]
-fn attempt<T>(burst: &mut [T], mut send: impl FnMut(&mut [T]) -> Taken) -> Taken {
-    let mut sent = Taken::default();
-    for _ in 0..ATTEMPTS {
-        let Taken { packets, bytes } = send(&mut burst[sent.packets..]);
-        sent.packets += packets;
-        sent.bytes += bytes;
-        if sent.packets == burst.len() {
-            break;
-        }
-    }
-    sent
-}
-
-fn hand_over(ring: &mut HandoffSender<Buffer>, burst: &mut [Option<Buffer>]) -> usize {
-    let sent = ring.extend(burst);
-    ring.notify();
-    sent
 }
 
 #[cfg(test)]

@@ -46,6 +46,14 @@ fn packets_in_a_row_go_behind_those_that_wait() {
         outside.exits.output.flush(&outside.counters);
         assert_eq!(outside.sent(0), (192..200).collect::<Vec<u8>>());
     }
+    // Of whole bursts, too, what does not fit is dropped.
+    let own = own_pool("rowfull", 255);
+    let mut outside = Outside::new(1, u64::MAX, 100);
+    let mut row: Vec<_> = (0..140).map(|n| Some(packet(&own, &[n]))).collect();
+    outside.exits.transmit_all(&mut row, PortId::new(0), 0);
+    assert!(row.iter().all(Option::is_none));
+    assert_eq!((own.available(), outside.drops(Reason::TransmitFull)), (255 - 112, 28));
+    assert_eq!(outside.sent(0), (0..100).collect::<Vec<u8>>());
     let mut outside = Outside::new(1, u64::MAX, 64);
     outside.exits.set_path(PortId::new(0), None);
     for port in [0, 42] {
