@@ -183,8 +183,10 @@ impl TxQueue {
     #[inline(always)]
     pub fn burst(&mut self, slots: &mut [Option<Buffer>]) -> Taken {
         let limits = self.limits;
+        let most = slots.len().min(usize::from(u16::MAX));
         let (mut ready, mut bytes) = (0, 0);
-        for slot in slots.iter_mut().take(usize::from(u16::MAX)) {
+        // Over a slice, so that the loop counts once.
+        for slot in &mut slots[..most] {
             let Some(buffer) = slot else { break };
             if !limits.allow(buffer) {
                 break;
