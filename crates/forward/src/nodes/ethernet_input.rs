@@ -88,6 +88,11 @@ impl Node for EthernetInput {
             let same = ingress.filter(|known| known.is_of(port, frame));
             let known = same.unwrap_or_else(|| Ingress::of(interfaces, port, frame));
             ingress = Some(known);
+            let sent = ip4.send_run(known, rest, cx);
+            if sent > 0 {
+                rest = rest.get(sent..).unwrap_or(&[]);
+                continue;
+            }
             let taken = known.take(rest, cx.vector, &mut ip4.block, &mut ip6.block);
             ip4.send(known, cx);
             ip6.send(known, cx);

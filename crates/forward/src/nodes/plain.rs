@@ -249,10 +249,24 @@ impl Ingress {
         block.extend(slots, |slot| self.plain6::<HEADER, IP>(vector.buffer_mut(slot)?))
     }
 
+    /// The destination address that IPv4 packets of a row without tags seem to have in common: it is that of a few of them, which
+    /// are not checked.
+    pub(super) fn common_destination(self, row: &[Option<Buffer>]) -> Option<u32> {
+        let destination = |place: Option<&Option<Buffer>>| {
+            let frame = place?.as_ref()?.data();
+            let is_ip4 = word(frame, HEADER - 2) << KIND4 == self.kind4;
+            is_ip4.then(|| word(frame, HEADER + 16).swap_bytes())
+        };
+        let first = destination(row.first())?;
+        let others = [1, row.len() / 2, row.len().saturating_sub(1)];
+        let alike = others.into_iter().all(|at| destination(row.get(at)) == Some(first));
+        alike.then_some(first)
+    }
+
     /// The destination address of a plain IPv4 packet, whose padding is taken off. `SPECIAL`: one between addresses that need a closer
     /// look may be plain, too.
     #[inline(always)]
-    fn plain4<const HEADER: usize, const IP: usize, const SPECIAL: bool>(
+    pub(super) fn plain4<const HEADER: usize, const IP: usize, const SPECIAL: bool>(
         self,
         buffer: &mut Buffer,
     ) -> Option<u32> {

@@ -5,15 +5,22 @@
 //! leaves all others to them: those whose next hop is not by a port, or whose egress has features, those that are too long or
 //! on their last hop. It is not taken where something comes between: flows, which are looked for before routes, features of
 //! the ingress, and a trace, which is to tell of each node.
+//!
+//! Many IPv4 packets in a row to one address are looked up once, before they are checked, so that each is checked and rewritten
+//! in one go.
 
 use dpdk::Buffer;
 use graph::{Context, Edge, PortId, Slot};
+use wire::ipv4;
 
-use super::family::Family;
+use super::family::{Family, V4};
 use super::lookup;
 use super::plain::{BLOCK, Block, HEADER, Ingress};
 use super::rewrite;
 use crate::state::{GROUP_BIT, Reader, State, Words, reserved};
+
+/// Packets in a row of which it is worth a look whether they are to one address.
+const RUN: usize = 16;
 
 /// Where packets of a family go that the short path does not send.
 #[derive(Clone, Copy)]
@@ -209,6 +216,47 @@ impl<F: Family, N: Edge> ShortPath<F, N> {
             cx.send_all(slots, look_up);
         }
     }
+}
+
+impl<N: Edge> ShortPath<V4, N> {
+    /// Sends the packets at the front of these slots, which came in like this, if most seem to be to one address. Returns how many
+    /// it sent: up to one that is to another, is not plain or needs something else.
+    #[inline]
+    pub(super) fn send_run(&self, from: Ingress, slots: &[Slot], cx: &mut Context<'_, N>) -> usize {
+        let closed = self.closed | from.has_features() | from.is_tagged() | cx.traced;
+        if closed || slots.len() < RUN || !is_row(slots) {
+            return 0;
+        }
+        let start = slots.first().map_or(0, |slot| usize::from(*slot));
+        let Some(row) = cx.vector.buffers.get_mut(start..start + slots.len()) else { return 0 };
+        let Some(key) = from.common_destination(row) else { return 0 };
+        let mut values = [0];
+        V4::look_up(&self.state, &[key], &mut values);
+        // Where a group or an answer is found, there is no plain next hop.
+        let hop = self.state.next_hops.reader().words(values[0]);
+        if !hop.is_plain_and_fresh() {
+            return 0;
+        }
+        let sent = write_run(from, key, hop, row);
+        cx.transmit_all(start..start + sent, hop.port());
+        sent
+    }
+}
+
+/// Checks and rewrites IPv4 packets to one destination, which has this next hop, and returns how many: up to one that is to another,
+/// is not plain or needs something else. As in [`ShortPath::transmit_run`], the loop calls nothing.
+#[inline(never)]
+fn write_run(from: Ingress, destination: u32, hop: Words, row: &mut [Option<Buffer>]) -> usize {
+    const HEADERS: usize = HEADER + ipv4::HEADER_LENGTH;
+    for (done, place) in row.iter_mut().enumerate() {
+        let Some(buffer) = place else { return done };
+        if from.plain4::<HEADER, HEADERS, false>(buffer) != Some(destination)
+            || !rewrite::write_leaving::<V4, false, false>(hop, buffer, HEADER)
+        {
+            return done;
+        }
+    }
+    row.len()
 }
 
 /// Rewrites packets without tags that have one next hop, and returns how many: up to one that needs something else. As in
