@@ -138,10 +138,13 @@ pub fn of(bytes: &[u8]) -> u16 {
 pub fn ipv4_header_is_valid(header: &[u8; 20]) -> bool {
     let Some((first, rest)) = header.split_first_chunk() else { return false };
     let Some((second, rest)) = rest.split_first_chunk() else { return false };
-    let rest = rest.first_chunk().map_or(0, |rest| u64::from(u32::from_ne_bytes(*rest)));
-    // One's complement addition is addition modulo 0xffff, of wide words too, with their carries brought round.
-    let (sum, carry) = u64::from_ne_bytes(*first).overflowing_add(u64::from_ne_bytes(*second));
-    let (sum, carry) = sum.overflowing_add(rest + u64::from(carry));
+    let Some((source, rest)) = rest.split_first_chunk() else { return false };
+    let destination = rest.first_chunk().unwrap_or(&[0; 4]);
+    let narrow = [second, source, destination].map(|word| u64::from(u32::from_ne_bytes(*word)));
+    // One's complement addition is addition modulo 0xffff, of wide words too, with their carries brought round. The narrow ones
+    // have none among themselves.
+    let [second, source, destination] = narrow;
+    let (sum, carry) = u64::from_ne_bytes(*first).overflowing_add(second + source + destination);
     let sum = sum + u64::from(carry);
     // All zeroes is no checksum: a valid header adds up to a multiple of 0xffff that is not 0. Times the inverse of 0xffff modulo 2^64,
     // multiples are small, and 0 less 1 is not.
