@@ -270,9 +270,14 @@ impl Ingress {
         self,
         buffer: &mut Buffer,
     ) -> Option<u32> {
-        let frame = buffer.data().first_chunk::<IP>()?;
+        let data = buffer.data();
+        let frame = data.first_chunk::<IP>()?;
         let ip = frame.last_chunk::<{ ipv4::HEADER_LENGTH }>()?;
-        let length = HEADER + usize::from(((word(ip, 0) >> 16) as u16).swap_bytes());
+        let total = (word(ip, 0) >> 16) as u16;
+        let length = HEADER + usize::from(total.swap_bytes());
+        // Most frames are one piece and end with their packet: the length as it lies in the header is compared with what it is then.
+        let filled = ((data.len() - HEADER) as u16).swap_bytes();
+        let is_filled = data.len() == buffer.len() && total == filled;
         if PortId::of(buffer) != self.port
             || !self.matches::<HEADER, IP>(frame)
             || word(frame, HEADER - 2) << KIND4 != self.kind4
@@ -283,8 +288,8 @@ impl Ingress {
         let (source, destination) = (word(ip, 12), word(ip, 16));
         let ordinary =
             ORDINARY4[usize::from(source as u8)] & ORDINARY4[usize::from(destination as u8)];
-        let plain =
-            (ordinary || SPECIAL && neither_special(ip)) && is_cut(buffer, HEADER, IP, length);
+        let plain = (ordinary || SPECIAL && neither_special(ip))
+            && (is_filled || is_cut(buffer, HEADER, IP, length));
         plain.then_some(destination.swap_bytes())
     }
 
