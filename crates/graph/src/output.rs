@@ -171,11 +171,14 @@ impl Output {
         let mut all = true;
         // Fewer than a burst wait for each port, so that there is room for another one.
         for (ports, burst) in ports.chunks(BURST).zip(burst.chunks_mut(BURST)) {
+            let Self { ports: buffers, waiting, .. } = self;
+            // Where they are and how many, which no packet changes, stays in registers.
+            let buffers = buffers.as_mut_slice();
             for (&port, place) in ports.iter().zip(burst) {
                 // Packets wait only where there is a path.
-                let entry = match self.ports.get_mut(port.number()) {
+                let entry = match buffers.get_mut(port.number()) {
                     Some(entry) if entry.len > 0 && entry.id == port => Some(entry),
-                    _ => begin(&mut self.ports, &mut self.waiting, port, now),
+                    _ => begin(buffers, waiting, port, now),
                 };
                 match entry {
                     Some(entry) => entry.put_from(place),
@@ -301,8 +304,9 @@ impl PortBuffer {
     /// Puts the packet at a place, which is empty then.
     #[inline(always)]
     fn put_from(&mut self, place: &mut Option<Buffer>) {
-        std::mem::swap(&mut self.waiting[self.len % PLACES], place);
-        self.len += 1;
+        let len = self.len;
+        std::mem::swap(&mut self.waiting[len % PLACES], place);
+        self.len = len + 1;
     }
 
     /// Puts as many as there is room for; the places that they come from are empty then.
