@@ -1,6 +1,7 @@
 //! Per-(core, port) transmit buffers with a drain time.
 
 mod burst;
+mod lanes;
 
 use dpdk::{Buffer, SharedBuffer, TxQueue};
 
@@ -13,6 +14,9 @@ use burst::{attempt, send};
 const BURST: usize = 64;
 /// Places in the transmit buffer of a port: all packets of a burst for several ports find one, whatever waits.
 const PLACES: usize = 2 * BURST;
+
+/// Ports whose packets are picked out of a burst together; those of more go one by one.
+const FEW: usize = 4;
 
 /// How this worker reaches a port.
 #[derive(Debug)]
@@ -174,7 +178,20 @@ impl Output {
             let Self { ports: buffers, waiting, .. } = self;
             // Where they are and how many, which no packet changes, stays in registers.
             let buffers = buffers.as_mut_slice();
-            for (&port, place) in ports.iter().zip(burst) {
+            let mut left = lanes::first(ports);
+            for _ in 0..FEW {
+                let Some(&port) = ports.get(left.trailing_zeros() as usize) else { break };
+                let its = lanes::of(ports, port);
+                left &= !its;
+                match begin(buffers, waiting, port, now) {
+                    Some(entry) => entry.put_lanes(its, burst),
+                    None => all = false,
+                }
+            }
+            while left != 0 {
+                let at = left.trailing_zeros() as usize;
+                left &= left - 1;
+                let (Some(&port), Some(place)) = (ports.get(at), burst.get_mut(at)) else { break };
                 // Packets wait only where there is a path.
                 let entry = match buffers.get_mut(port.number()) {
                     Some(entry) if entry.len > 0 && entry.id == port => Some(entry),
@@ -307,6 +324,21 @@ impl PortBuffer {
         let len = self.len;
         std::mem::swap(&mut self.waiting[len % PLACES], place);
         self.len = len + 1;
+    }
+
+    /// Puts the packets of a burst at the places of these bits, which are empty then.
+    #[inline]
+    fn put_lanes(&mut self, lanes: u64, burst: &mut [Option<Buffer>]) {
+        // In a register while it takes: to read what was just written takes longer than the rest.
+        let (mut len, mut lanes) = (self.len, lanes);
+        while lanes != 0 {
+            if let Some(place) = burst.get_mut(lanes.trailing_zeros() as usize) {
+                std::mem::forget(std::mem::replace(&mut self.waiting[len % PLACES], place.take()));
+                len += 1;
+            }
+            lanes &= lanes - 1;
+        }
+        self.len = len;
     }
 
     /// Puts as many as there is room for; the places that they come from are empty then.

@@ -90,6 +90,20 @@ fn packets_for_several_ports_keep_the_order_of_each() {
 }
 
 #[test]
+fn packets_for_many_ports_keep_the_order_of_each() {
+    let mut outside = Outside::new(6, u64::MAX, 256);
+    let ports: Vec<PortId> = (0..200).map(|n| PortId::new(n * 7 % 11 % 6)).collect();
+    let mut row: Vec<_> = (0..200).map(|n| Some(packet(&pool(), &[n]))).collect();
+    outside.exits.transmit_each(&mut row, &ports, 0);
+    assert!(row.iter().all(Option::is_none));
+    outside.exits.output.flush(&outside.counters);
+    for port in 0..6 {
+        let is_its = |n: &u8| ports[usize::from(*n)].number() == port;
+        assert_eq!(outside.sent(port), (0..200).filter(is_its).collect::<Vec<u8>>());
+    }
+}
+
+#[test]
 fn of_packets_for_several_ports_those_without_a_path_are_dropped() {
     let mut outside = Outside::new(3, u64::MAX, 64);
     outside.exits.set_path(PortId::new(1), None);
