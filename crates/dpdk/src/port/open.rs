@@ -179,9 +179,9 @@ impl Opening<'_> {
         // net_pcap and net_null take chains but do not say so.
         let chains = tx_offloads != 0 || matches!(kind, DeviceKind::Pcap | DeviceKind::Null);
         Ok(Limits {
-            segments: if chains { u16::MAX } else { 1 },
+            segments: if chains { Limits::NONE.segments } else { 1 },
             // net_af_xdp copies a packet of another pool into a buffer of its own, unchecked.
-            length: if kind == DeviceKind::AfXdp { room.into() } else { usize::MAX },
+            length: if kind == DeviceKind::AfXdp { room.into() } else { Limits::NONE.length },
         })
     }
 

@@ -122,7 +122,7 @@ impl RxQueue {
 }
 
 /// What a driver can send without reading or writing beyond a buffer.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Limits {
     /// Longest chain: segments.
     pub(super) segments: u16,
@@ -131,6 +131,16 @@ pub(super) struct Limits {
 }
 
 impl Limits {
+    /// Of a driver that can send every packet.
+    pub(super) const NONE: Self = Self { segments: u16::MAX, length: usize::MAX };
+
+    /// The packets at the front, up to an empty slot or one that the driver cannot send: how many, and their bytes together.
+    #[inline(always)]
+    fn front(self, slots: &mut [Option<Buffer>]) -> (u16, u64) {
+        // Most drivers have none: a loop of its own spares two comparisons a packet, and calls nothing.
+        if self == Self::NONE { front(slots, |_| true) } else { front(slots, |b| self.allow(b)) }
+    }
+
     /// Whether the driver can send the packet, which is made one segment first if it has to be.
     #[inline(always)]
     fn allow(self, buffer: &mut Buffer) -> bool {
@@ -143,6 +153,22 @@ impl Limits {
     fn allow_in_one_piece(self, buffer: &mut Buffer) -> bool {
         buffer.len() <= self.length && buffer.linearize()
     }
+}
+
+/// The packets at the front, up to an empty slot or one that is not allowed: how many, and their bytes together.
+#[inline(always)]
+fn front(slots: &mut [Option<Buffer>], mut allow: impl FnMut(&mut Buffer) -> bool) -> (u16, u64) {
+    let (mut ready, mut bytes) = (0, 0);
+    // Over a slice, so that the loop counts once.
+    for slot in slots {
+        let Some(buffer) = slot else { break };
+        if !allow(buffer) {
+            break;
+        }
+        bytes += buffer.len() as u64;
+        ready += 1;
+    }
+    (ready, bytes)
 }
 
 /// What a driver took of a burst.
@@ -182,18 +208,8 @@ impl TxQueue {
     /// taken for a long time should drop the first one.
     #[inline(always)]
     pub fn burst(&mut self, slots: &mut [Option<Buffer>]) -> Taken {
-        let limits = self.limits;
         let most = slots.len().min(usize::from(u16::MAX));
-        let (mut ready, mut bytes) = (0, 0);
-        // Over a slice, so that the loop counts once.
-        for slot in &mut slots[..most] {
-            let Some(buffer) = slot else { break };
-            if !limits.allow(buffer) {
-                break;
-            }
-            bytes += buffer.len() as u64;
-            ready += 1;
-        }
+        let (ready, bytes) = self.limits.front(&mut slots[..most]);
         // SAFETY: `Option<Buffer>` is a nullable mbuf pointer, and the first `ready` slots hold mbufs that are ours to give.
         let packets = unsafe { self.give(slots, ready) };
         let left = slots.get(packets..usize::from(ready)).unwrap_or_default();
@@ -280,5 +296,37 @@ impl TxQueue {
     #[must_use]
     pub fn device(&self) -> String {
         self.handle.device.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::mem::ManuallyDrop;
+    use std::ptr::NonNull;
+
+    use super::*;
+    use crate::ffi::Mbuf;
+
+    /// A packet without a pool, which is never freed. `segments`: those that it tells of.
+    fn packet(length: u32, segments: u16) -> Option<Buffer> {
+        // SAFETY: integers and pointers, for which zero is valid.
+        let mut mbuf: Mbuf = unsafe { std::mem::zeroed() };
+        (mbuf.pkt_len, mbuf.nb_segs) = (length, segments);
+        // SAFETY: nobody else has it.
+        Some(unsafe { Buffer::from_raw(NonNull::from(Box::leak(Box::new(mbuf)))) })
+    }
+
+    #[test]
+    fn a_burst_ends_at_an_empty_slot_and_at_what_the_driver_cannot_send() {
+        let front = |limits: Limits| {
+            let all = [packet(60, 1), packet(1500, 1), packet(70, 2), packet(1501, 1), None];
+            let mut slots = ManuallyDrop::new(all);
+            limits.front(&mut slots[..])
+        };
+        assert_eq!(front(Limits::NONE), (4, 60 + 1500 + 70 + 1501));
+        assert_eq!(front(Limits { length: 1500, ..Limits::NONE }), (3, 60 + 1500 + 70));
+        // What does not fit in one segment is not made one.
+        assert_eq!(front(Limits { segments: 1, ..Limits::NONE }), (2, 60 + 1500));
+        assert_eq!(front(Limits { segments: 1, length: 1499 }), (1, 60));
     }
 }
