@@ -277,8 +277,10 @@ impl Ingress {
         let length = HEADER + usize::from(total.swap_bytes());
         // Most frames are one piece and end with their packet: the length as it lies in the header is compared with what it is then.
         let filled = ((data.len() - HEADER) as u16).swap_bytes();
-        let is_filled = data.len() == buffer.len() && total == filled;
-        if PortId::of(buffer) != self.port
+        let is_whole = self.port.has_whole(buffer);
+        let is_filled = is_whole && total == filled;
+        let is_from_there = is_whole || PortId::of(buffer) == self.port;
+        if !is_from_there
             || !self.matches::<HEADER, IP>(frame)
             || word(frame, HEADER - 2) << KIND4 != self.kind4
             || !checksum::ipv4_header_is_valid(ip)
