@@ -109,8 +109,8 @@ pub(crate) mod flag {
     pub(crate) const NO_LOOP: u32 = 1 << 21;
     /// `IPV6_MULTICAST_LOOP` is off.
     pub(crate) const NO_LOOP_V6: u32 = 1 << 22;
-    /// `IP_MULTICAST_ALL` is off.
-    pub(crate) const NOT_ALL: u32 = 1 << 23;
+    /// `IP_MULTICAST_ALL` is not what it was at first.
+    pub(crate) const ALL_CHANGED: u32 = 1 << 23;
     /// `IPV6_MULTICAST_ALL` is off.
     pub(crate) const NOT_ALL_V6: u32 = 1 << 24;
     /// `UDP_CORK`.

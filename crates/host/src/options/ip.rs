@@ -1,7 +1,7 @@
 //! Options of `IPPROTO_IP`. On an IPv6 socket they concern what it sends and receives over IPv4.
 
 use crate::errno::Errno;
-use crate::session::{Id, Kind, Role};
+use crate::session::{Domain, Id, Kind, Role};
 use crate::sessions::Sessions;
 use crate::settings::{TTL, discover, flag};
 
@@ -21,6 +21,8 @@ mod name {
     pub(super) const RECVTOS: i32 = 13;
     pub(super) const MTU: i32 = 14;
     pub(super) const FREEBIND: i32 = 15;
+    pub(super) const IPSEC_POLICY: i32 = 16;
+    pub(super) const XFRM_POLICY: i32 = 17;
     pub(super) const BIND_ADDRESS_NO_PORT: i32 = 24;
     pub(super) const MULTICAST_IF: i32 = 32;
     pub(super) const MULTICAST_TTL: i32 = 33;
@@ -65,10 +67,11 @@ const FIXED: &[Fixed] = &[
 impl Sessions {
     pub(super) fn set_ip_option(&mut self, id: Id, name: i32, value: &[u8]) -> Result<(), Errno> {
         let number = int_or_byte(value);
-        let (on, kind) = (number != 0, self.get(id)?.kind());
-        let stream = kind == Kind::Stream;
+        let (domain, kind) = self.kind(id)?;
+        let (on, stream) = (number != 0, kind == Kind::Stream);
         match name {
             name::OPTIONS => return if value.is_empty() { Ok(()) } else { Err(Errno::NOPROTOOPT) },
+            name::IPSEC_POLICY | name::XFRM_POLICY => return Err(Errno::PERM),
             name::TTL
             | name::FREEBIND
             | name::MULTICAST_TTL
@@ -88,7 +91,8 @@ impl Sessions {
             name::RECVTOS => return self.switch(id, flag::SERVICE_TOLD, on),
             name::MULTICAST_LOOP => return self.switch(id, flag::NO_LOOP, !on),
             name::MULTICAST_ALL => {
-                return self.switch(id, flag::NOT_ALL, within(number, 0, 1)? == 0);
+                let all = within(number, 0, 1)? == 1;
+                return self.switch(id, flag::ALL_CHANGED, all != all_at_first(domain));
             }
             name::ADD_MEMBERSHIP | name::DROP_MEMBERSHIP if stream => return Err(Errno::PROTO),
             // No device of the router brings a group's packets here.
@@ -140,7 +144,9 @@ impl Sessions {
             name::BIND_ADDRESS_NO_PORT => settings.has(flag::BIND_NO_PORT).into(),
             name::MULTICAST_TTL => settings.multicast_ttls.0.into(),
             name::MULTICAST_LOOP => (!settings.has(flag::NO_LOOP)).into(),
-            name::MULTICAST_ALL => (!settings.has(flag::NOT_ALL)).into(),
+            name::MULTICAST_ALL => {
+                (settings.has(flag::ALL_CHANGED) != all_at_first(session.domain)).into()
+            }
             name::MSFILTER | name::MCAST_MSFILTER => return Err(Errno::INVAL),
             // inet_num: the port, whatever the name says.
             name::PROTOCOL => self.name(id)?.port().into(),
@@ -163,6 +169,11 @@ impl Sessions {
             _ => Err(Errno::NOTCONN),
         }
     }
+}
+
+/// `IP_MULTICAST_ALL` before anybody has set it: `inet_create` switches it on, `inet6_create` does not.
+fn all_at_first(domain: Domain) -> bool {
+    domain == Domain::V4
 }
 
 /// A way of path MTU discovery. What it asks of the path's routers must be what packets say.

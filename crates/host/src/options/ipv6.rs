@@ -29,8 +29,12 @@ mod name {
     pub(super) const JOIN_ANYCAST: i32 = 27;
     pub(super) const LEAVE_ANYCAST: i32 = 28;
     pub(super) const MULTICAST_ALL: i32 = 29;
+    pub(super) const FLOWLABEL_MGR: i32 = 32;
+    pub(super) const IPSEC_POLICY: i32 = 34;
+    pub(super) const XFRM_POLICY: i32 = 35;
     pub(super) const HDRINCL: i32 = 36;
     pub(super) const RECVPKTINFO: i32 = 49;
+    pub(super) const PKTINFO: i32 = 50;
     pub(super) const RECVHOPLIMIT: i32 = 51;
     pub(super) const HOPLIMIT: i32 = 52;
     pub(super) const HOPOPTS: i32 = 54;
@@ -41,11 +45,20 @@ mod name {
     pub(super) const DONTFRAG: i32 = 62;
     pub(super) const RECVTCLASS: i32 = 66;
     pub(super) const TCLASS: i32 = 67;
+    pub(super) const ADDR_PREFERENCES: i32 = 72;
+    pub(super) const UNICAST_IF: i32 = 76;
     pub(super) const FREEBIND: i32 = 78;
 }
 
+/// `AF_INET` and `AF_INET6`: forms of addresses.
+const FORMS: (i32, i32) = (2, 10);
 /// Bytes of `struct ipv6_mreq`.
 const GROUP: usize = 20;
+/// `IPV6_PREFER_SRC_TMP`, `_PUBLIC` and `_COA`; `_CGA` and `_NONCGA`, which exclude each other.
+const OTHER_SOURCES: i32 = 7;
+const GENERATED_OR_NOT: i32 = 0x808;
+/// Bytes of the `struct sockaddr_in6` that `struct ip6_mtuinfo` begins with, and of all of it.
+const PATH_MTU: (usize, usize) = (28, 32);
 /// `IPV6_MIN_MTU`: bytes.
 const LEAST_MTU: i32 = 1280;
 
@@ -85,8 +98,19 @@ impl Sessions {
                 return if value.is_empty() { Ok(()) } else { Err(Errno::INVAL) };
             }
             // Of raw sockets, or of nothing that can be set, whatever the value.
-            name::CHECKSUM | name::NEXTHOP | name::AUTHHDR | name::HDRINCL | name::HOPLIMIT => {
-                return Err(Errno::NOPROTOOPT);
+            name::CHECKSUM
+            | name::NEXTHOP
+            | name::AUTHHDR
+            | name::HDRINCL
+            | name::HOPLIMIT
+            | name::PATHMTU => return Err(Errno::NOPROTOOPT),
+            name::IPSEC_POLICY | name::XFRM_POLICY => return Err(Errno::PERM),
+            // Packets have no flow labels, and no source but the socket's.
+            name::FLOWLABEL_MGR | name::PKTINFO => return Err(Errno::INVAL),
+            name::UNICAST_IF if value.len() != size_of::<i32>() => return Err(Errno::INVAL),
+            // Too few bytes for a number are 0 here.
+            name::DONTFRAG => {
+                return self.switch(id, flag::DONT_FRAGMENT, int(value).is_ok_and(|on| on != 0));
             }
             name::MULTICAST_HOPS | name::MULTICAST_IF if stream => return Err(Errno::NOPROTOOPT),
             name::ADD_MEMBERSHIP | name::DROP_MEMBERSHIP if value.len() < GROUP => {
@@ -105,9 +129,15 @@ impl Sessions {
         match name {
             name::V6ONLY if !self.is_unbound(id) => return Err(Errno::INVAL),
             name::V6ONLY => return self.switch(id, flag::V6_ONLY, on),
-            name::ADDRFORM => return Err(Errno::NOTCONN),
+            name::ADDRFORM if number != FORMS.0 => return Err(Errno::INVAL),
+            name::ADDRFORM if !self.has_peer(id) => return Err(Errno::NOTCONN),
+            // What Linux says where the peer has no IPv4 address: a connection stays what it is.
+            name::ADDRFORM => return Err(Errno::ADDRNOTAVAIL),
             name::MTU if number == 0 => return Ok(()),
             name::MTU if number < LEAST_MTU => return Err(Errno::INVAL),
+            // It bounds the fragments of packets, and a stream's segments have none.
+            name::MTU if stream => return Ok(()),
+            name::ADDR_PREFERENCES if prefers_as_at_first(number) => return Ok(()),
             name::MULTICAST_LOOP => {
                 return self.switch(id, flag::NO_LOOP_V6, within(number, 0, 1)? == 0);
             }
@@ -118,7 +148,6 @@ impl Sessions {
             name::RECVPKTINFO => return self.switch(id, flag::PACKET_INFO_V6, on),
             name::RECVHOPLIMIT => return self.switch(id, flag::TTL_TOLD_V6, on),
             name::RECVTCLASS => return self.switch(id, flag::SERVICE_TOLD_V6, on),
-            name::DONTFRAG => return self.switch(id, flag::DONT_FRAGMENT, on),
             name::FREEBIND => return self.switch(id, flag::FREE_BIND, on),
             _ => {}
         }
@@ -154,7 +183,11 @@ impl Sessions {
         let stream = session.kind() == Kind::Stream;
         let settings = &session.settings;
         let value = match name {
-            name::ADDRFORM | name::PATHMTU => return Err(Errno::NOTCONN),
+            name::ADDRFORM if self.has_peer(id) => FORMS.1,
+            name::ADDRFORM => return Err(Errno::NOTCONN),
+            // It answers a request, of which there can be none: there are no labels.
+            name::FLOWLABEL_MGR => return Err(Errno::INVAL),
+            name::PATHMTU => return self.path_mtu_info(id, room),
             name::PKTOPTIONS_2292 if stream => return Ok(Value::empty()),
             name::UNICAST_HOPS => settings.ttls.1.unwrap_or(TTL).into(),
             name::MULTICAST_HOPS => settings.multicast_ttls.1.into(),
@@ -177,4 +210,19 @@ impl Sessions {
         };
         Ok(Value::int(value, room))
     }
+
+    /// `struct ip6_mtuinfo`, which names no address here, as in Linux.
+    fn path_mtu_info(&self, id: Id, room: usize) -> Result<Value, Errno> {
+        if room < PATH_MTU.1 {
+            return Err(Errno::INVAL);
+        }
+        let mut bytes = [0; PATH_MTU.1];
+        bytes[PATH_MTU.0..].copy_from_slice(&self.path_mtu(id)?.to_ne_bytes());
+        Ok(Value::of(&bytes, room))
+    }
+}
+
+/// Whether these preferences among source addresses are the ones that a socket has (`ip6_sock_set_addr_preferences`).
+fn prefers_as_at_first(preferences: i32) -> bool {
+    preferences & OTHER_SOURCES == 0 && preferences & GENERATED_OR_NOT != GENERATED_OR_NOT
 }

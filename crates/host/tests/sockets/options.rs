@@ -1,6 +1,7 @@
 //! Options: what Linux says of them, what it takes, and what it refuses.
 
 mod fresh;
+mod six;
 mod stream;
 
 use millrace_host::{Domain, Errno, Id, Kind, Sessions};
