@@ -17,6 +17,13 @@ mod refused;
 
 /// Longest value of an option that is looked at: bytes.
 const LONGEST: u32 = 4096;
+/// What a value that is not there stands for at `IPPROTO_IPV6` (`do_ipv6_setsockopt`).
+static ZEROS: [u8; LONGEST as usize] = [0; LONGEST as usize];
+
+/// Whether the kernel looks at lengths and pointers before names. It doesn't at `IPPROTO_IPV6`, and at levels that streams lack.
+fn looks_first(level: c_int) -> bool {
+    matches!(level, libc::SOL_SOCKET | libc::IPPROTO_TCP | libc::IPPROTO_IP)
+}
 
 /// `setsockopt(2)`
 #[unsafe(no_mangle)]
@@ -57,30 +64,21 @@ pub unsafe extern "C" fn setsockopt(
         errno::set(Errno::FAULT);
         return -1;
     }
-    let value = if value.is_null() || length == 0 {
-        &[]
+    if value.is_null() && length > 0 && kind == Kind::Session && looks_first(level) {
+        errno::set(Errno::FAULT);
+        return -1;
+    }
+    let count = length.min(LONGEST) as usize;
+    let value = if value.is_null() {
+        let zeros = if level == libc::IPPROTO_IPV6 { count } else { 0 };
+        ZEROS.get(..zeros).unwrap_or(&[])
     } else {
         // SAFETY: so many bytes, as the application says.
-        unsafe { slice::from_raw_parts(value.cast::<u8>(), length.min(LONGEST) as usize) }
+        unsafe { slice::from_raw_parts(value.cast::<u8>(), count) }
     };
     let call = Call::new(shared);
-    let mut state = shared.lock();
+    let state = shared.lock();
     let id = state.id_of(fd);
-    if value.is_empty() && length > 0 && kind == Kind::Session {
-        // Those that copy nothing, because they are none of this socket's, say so first.
-        let mut copies = matches!(level, libc::SOL_SOCKET | libc::IPPROTO_TCP | libc::IPPROTO_IP);
-        if level == libc::IPPROTO_IPV6 {
-            let (after, six) = call.ask(state, fd, |sessions| {
-                sessions.option(id, libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, 4)
-            });
-            state = after;
-            copies = six.is_ok();
-        }
-        if copies {
-            errno::set(Errno::FAULT);
-            return -1;
-        }
-    }
     let (mut state, done) =
         call.ask(state, fd, |sessions| sessions.set_option(id, level, name, value));
     state.settle();
@@ -153,10 +151,11 @@ pub unsafe extern "C" fn getsockopt(
     }
     // SAFETY: a length, as the application says.
     let room = unsafe { length.read() };
-    let Ok(room) = usize::try_from(room as i32) else {
+    if i32::try_from(room).is_err() && looks_first(level) {
         errno::set(Errno::INVAL);
         return -1;
-    };
+    }
+    let room = room as usize;
     let call = Call::new(shared);
     let mut state = shared.lock();
     let id = state.id_of(fd);
