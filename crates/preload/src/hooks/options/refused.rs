@@ -28,11 +28,12 @@ const IPV6_RECVERR_RFC4884: c_int = 31;
 const IPV6_RECVORIGDSTADDR: c_int = 74;
 
 /// Of every socket, unless they are set to 0.
-const OF_BOTH: [Name; 4] = [
+const OF_BOTH: [Name; 5] = [
     (libc::SOL_SOCKET, libc::SO_DONTROUTE),
     (libc::IPPROTO_IP, IP_RECVERR_RFC4884),
     (libc::IPPROTO_IP, IP_LOCAL_PORT_RANGE),
     (libc::IPPROTO_IPV6, IPV6_RECVERR_RFC4884),
+    (libc::IPPROTO_IPV6, libc::IPV6_FLOWINFO_SEND),
 ];
 /// The same, of TCP sockets.
 const OF_STREAMS: [Name; 12] = [
@@ -50,7 +51,7 @@ const OF_STREAMS: [Name; 12] = [
     (libc::IPPROTO_TCP, TCP_TX_DELAY),
 ];
 /// The same, of UDP sockets, which would be told what is not known of datagrams that come by Millrace.
-const OF_DATAGRAMS: [Name; 18] = [
+const OF_DATAGRAMS: [Name; 20] = [
     (libc::SOL_SOCKET, libc::SO_WIFI_STATUS),
     (libc::SOL_SOCKET, libc::SO_RCVMARK),
     (libc::IPPROTO_IP, libc::IP_RECVOPTS),
@@ -68,6 +69,8 @@ const OF_DATAGRAMS: [Name; 18] = [
     (libc::IPPROTO_IPV6, libc::IPV6_RECVRTHDR),
     (libc::IPPROTO_IPV6, libc::IPV6_RECVDSTOPTS),
     (libc::IPPROTO_IPV6, libc::IPV6_RECVPATHMTU),
+    (libc::IPPROTO_IPV6, libc::IPV6_RECVFRAGSIZE),
+    (libc::IPPROTO_IPV6, libc::IPV6_FLOWINFO),
     (libc::IPPROTO_IPV6, IPV6_RECVORIGDSTADDR),
 ];
 /// Whatever they are set to: structures, programs, and headers of all packets.
@@ -259,6 +262,10 @@ mod tests {
             ((libc::IPPROTO_IP, IP_LOCAL_PORT_RANGE), -1, lost, lost),
             ((libc::IPPROTO_IP, libc::IP_OPTIONS), 0, lost, lost),
             ((libc::IPPROTO_IPV6, libc::IPV6_RECVPATHMTU), 1, None, lost),
+            ((libc::IPPROTO_IPV6, libc::IPV6_RECVFRAGSIZE), 1, None, lost),
+            ((libc::IPPROTO_IPV6, libc::IPV6_FLOWINFO), 1, None, lost),
+            ((libc::IPPROTO_IPV6, libc::IPV6_FLOWINFO_SEND), 1, lost, lost),
+            ((libc::IPPROTO_IPV6, libc::IPV6_FLOWINFO_SEND), 0, None, None),
             ((libc::IPPROTO_IPV6, libc::IPV6_RECVERR), 1, lost, None),
             ((libc::IPPROTO_TCP, TCP_RTO_MAX_MS), LONGEST_RTO, None, None),
             ((libc::IPPROTO_TCP, TCP_RTO_MAX_MS), 5000, lost, None),
