@@ -78,18 +78,26 @@ impl Sessions {
             .is_ok_and(|session| session.settings.stream.linger.is_some_and(|time| time > 0))
     }
 
+    /// What whoever closes a session has to wait for (`SO_LINGER`), as long as [`is_lingering`](Self::is_lingering) says so.
+    pub(crate) fn lingering(&self, id: Id) -> Option<Lingering> {
+        let session = self.get(id).ok()?;
+        let timeout = session.settings.stream.linger.filter(|timeout| *timeout > 0)?;
+        match session.role {
+            Role::Connection(connection) => Some(Lingering { connection, timeout }),
+            _ => None,
+        }
+    }
+
     /// Closes a session; what was written is still sent, by later turns. Gives what the application has to
     /// wait for when it lingers (`SO_LINGER`): turn until [`is_lingering`](Self::is_lingering) ends, at most
     /// for the time-out.
     pub fn close(&mut self, id: Id) -> Option<Lingering> {
-        let session = self.remove(id)?;
-        match session.role {
+        let lingering = self.lingering(id);
+        match self.remove(id)?.role {
             Role::Connection(connection) => {
                 self.leaving += 1;
                 self.stack.close(connection);
-                let timeout = session.settings.stream.linger.filter(|timeout| *timeout > 0)?;
-                let lingering = Lingering { connection, timeout };
-                self.is_lingering(&lingering).then_some(lingering)
+                lingering.filter(|lingering| self.is_lingering(lingering))
             }
             Role::Bound(listener) | Role::Listening(listener) => {
                 self.stack.close_listener(listener);

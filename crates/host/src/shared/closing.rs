@@ -30,6 +30,7 @@ impl Served {
         if rest.is_empty() {
             return self.sessions.close(id);
         }
+        let lingering = self.sessions.lingering(id);
         // Behind those of the process.
         let mut numbers = (self.end.plan.sessions()..).map(Id).take(MOST);
         let free = numbers.find(|id| !self.sessions.has(*id)).filter(|_| !self.is_tight);
@@ -37,11 +38,14 @@ impl Served {
             Some(new) => {
                 self.closing.push(Closing { id: new, rest, sent: 0 });
                 self.go_on_closing(new);
+                lingering.filter(|lingering| self.sessions.is_lingering(lingering))
             }
             // What it has sent does not arrive: the peer is to know.
-            None => self.sessions.abort(id),
+            None => {
+                self.sessions.abort(id);
+                None
+            }
         }
-        None
     }
 
     /// What the stack has not taken yet.

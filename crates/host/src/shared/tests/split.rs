@@ -90,6 +90,39 @@ fn who_closes_in_two_parts_hears_what_lingers_and_nobody_else_waits() {
 }
 
 #[test]
+fn who_closes_waits_for_what_the_stack_has_not_taken_yet_too() {
+    let linger = [1_i32, 2].map(i32::to_ne_bytes).concat();
+    let mut bed = Bed::connected(64);
+    bed.remote.set_option(SERVER, 1, 13, &linger).unwrap();
+    // The peer reads nothing: more than the stack's own buffer takes.
+    let (data, mut sent) = (bytes(120_000), 0);
+    for _ in 0..100 {
+        let Ok(some) = bed.write(&data) else { break };
+        sent += some;
+        bed.settle();
+    }
+    bed.remote.begin_call();
+    assert_eq!(bed.remote.close(SERVER), None);
+    let question = bed.remote.end_call().unwrap();
+    bed.remote.resume_call(question.wait());
+    let lingering = bed.remote.close(SERVER).unwrap();
+    assert!(bed.remote.end_call().is_none() && lingering.timeout == 2_000_000_000);
+    bed.settle();
+    assert!(bed.held_beside() > 0 && bed.remote.is_lingering(&lingering));
+    let mut got = 0;
+    for _ in 0..10_000 {
+        bed.settle();
+        match bed.peer_reads(50_000) {
+            Ok(some) if some.is_empty() => break,
+            Ok(some) => got += some.len(),
+            Err(error) => assert_eq!(error, Errno::AGAIN),
+        }
+    }
+    bed.settle();
+    assert!(got == sent && !bed.remote.is_lingering(&lingering) && !bed.is_broken());
+}
+
+#[test]
 fn a_call_whose_worker_goes_fails_and_asks_the_next_one_anew() {
     let mut bed = Bed::connected(64);
     let mut ask = || {
