@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use host::Errno;
@@ -24,6 +24,8 @@ pub(crate) struct Shared {
     state: Mutex<State>,
     /// A thread takes a connection of the kernel's.
     accepting: Mutex<()>,
+    /// The daemon has heard what a thread had to tell of a listener.
+    told: Condvar,
 }
 
 /// The turn of this thread among those that accept; until it is over no handler of a signal runs in it.
@@ -63,6 +65,27 @@ impl<'a> Held<'a> {
         let state = shared.state.lock().unwrap_or_else(PoisonError::into_inner);
         (Self { state, _quiet }, waited)
     }
+
+    /// Tells the daemon which listeners serve from now on, and which rest, while others have the state.
+    pub(crate) fn tell(mut self, shared: &'a Shared) -> Self {
+        while let Some(telling) = self.begin_telling() {
+            let (mut after, number) = self.lend(shared, || telling.tell());
+            after.end_telling(&telling, number);
+            shared.told.notify_all();
+            self = after;
+        }
+        self
+    }
+
+    /// Before the listener at `fd` ends: others have the state until no thread tells the daemon of it any more.
+    pub(crate) fn await_told(mut self, shared: &'a Shared, fd: c_int) -> Self {
+        while self.is_telling(fd) {
+            let Self { state, _quiet } = self;
+            let state = shared.told.wait(state).unwrap_or_else(PoisonError::into_inner);
+            self = Self { state, _quiet };
+        }
+        self
+    }
 }
 
 static CURRENT: AtomicPtr<Shared> = AtomicPtr::new(std::ptr::null_mut());
@@ -94,7 +117,7 @@ impl Shared {
         // Who has the lock runs the stack.
         let Some(mut state) = self.try_lock() else { return Look::Busy };
         state.show_changes();
-        state.tell_rests();
+        state = state.tell(self);
         if state.forked.is_some() {
             state.rest_or_work();
             state.end_lingering();
@@ -152,7 +175,8 @@ pub(crate) fn attached() -> Option<&'static Shared> {
     match State::attach() {
         Ok(state) => {
             let (process, state) = (Process::current(), Mutex::new(state));
-            let fresh = Shared { process, state, accepting: Mutex::default() };
+            let (accepting, told) = (Mutex::default(), Condvar::new());
+            let fresh = Shared { process, state, accepting, told };
             let fresh = Box::into_raw(Box::new(fresh));
             let null = std::ptr::null_mut();
             match CURRENT.compare_exchange(null, fresh, Ordering::AcqRel, Ordering::Acquire) {

@@ -138,6 +138,7 @@ pub unsafe extern "C" fn epoll_ctl(
             state.waiters.leave_end_to_kernel(waiter, (id, fd));
             state.serve(fd);
         }
+        drop(state.tell(shared));
         return 0;
     }
     if is_datagrams && done == Err(Errno::NOENT) {

@@ -52,7 +52,7 @@ pub unsafe extern "C" fn setsockopt(
             return done;
         }
         if decides(level, name) {
-            shared.lock().decide(fd, kind);
+            shared.lock().await_told(shared, fd).decide(fd, kind);
             return done;
         }
     }

@@ -131,14 +131,12 @@ enum Whose {
     Both,
 }
 
-/// Who says it of `fd`; the application waits for it.
-fn whose(state: &mut State, fd: c_int) -> Whose {
+/// Who says it of `fd`; the application waits for it. `untold`: the daemon is to be told that it takes connections there.
+fn whose(state: &mut State, fd: c_int, untold: &mut bool) -> Whose {
     match process::known(fd) {
         Kind::Session => Whose::Stacks,
         Kind::Listener => {
-            if state.adopt(fd).is_ok() {
-                state.serve(fd);
-            }
+            *untold |= state.adopt(fd).is_ok() && state.serve(fd);
             Whose::Both
         }
         Kind::Epoll => {
@@ -204,7 +202,9 @@ fn wait_once(
 ) -> Result<c_int, Errno> {
     let mut state = shared.lock();
     let waiter = state.waiters.take();
-    let owners: Vec<Whose> = list.iter().map(|file| whose(&mut state, file.fd)).collect();
+    let mut untold = false;
+    let owner = |file: &pollfd| whose(&mut state, file.fd, &mut untold);
+    let owners: Vec<Whose> = list.iter().map(owner).collect();
     let known = |file: &pollfd| {
         // Any number that nobody has: the kernel says so of it.
         if process::is_open(file.fd) { *file } else { pollfd { fd: c_int::MAX, ..*file } }
@@ -224,6 +224,9 @@ fn wait_once(
             let all = epoll_event { events: Mask::ALL.0, u64: 0 };
             let _ = state.waiters.change(waiter, (id, fd), all, now);
         }
+    }
+    if untold {
+        state = state.tell(shared);
     }
     let waited = wait_for(shared, state, waiter, (&mut kernels, mask), alarm, |state| {
         state.waiters.may_be_ready(waiter) && look(state, &mut list.to_vec(), &owners) > 0

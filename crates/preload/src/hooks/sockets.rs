@@ -121,11 +121,12 @@ pub unsafe extern "C" fn listen(fd: c_int, backlog: c_int) -> c_int {
         return done;
     }
     if let Some(shared) = process::attached() {
-        let mut state = shared.lock();
+        let mut state = shared.lock().await_told(shared, fd);
         // Where the stack can't, the kernel listens nevertheless.
         if state.listen(fd).is_ok() {
             state.share_watches(fd);
         }
+        drop(state.tell(shared));
     }
     done
 }

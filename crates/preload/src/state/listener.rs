@@ -1,8 +1,9 @@
 //! Listening sockets: the kernel's, which local clients reach, and beside it the stack's.
 
+mod telling;
+
 use std::ffi::c_int;
 use std::mem::offset_of;
-use std::os::fd::BorrowedFd;
 
 use host::Errno;
 
@@ -23,6 +24,8 @@ pub(crate) struct Listener {
     wanted: bool,
     /// When the daemon was told last whether it serves: ns.
     told: u64,
+    /// A thread tells it at the moment, while others have the state.
+    telling: bool,
     /// Calls to `accept` since the kernel was asked first.
     asked: u8,
 }
@@ -39,9 +42,6 @@ const CHILDHOOD: u64 = 3_000_000_000;
 
 /// Of so many calls to `accept`, one asks the kernel first.
 const TURNS: u8 = 16;
-
-/// Between two times that the daemon is told that a listener rests, at least: ns.
-const SELDOM: u64 = 10_000_000;
 
 /// How long packets for a listener that was closed may still come: ns. A client's first repetition comes after 1 s.
 const LATECOMERS: u64 = 500_000_000;
@@ -64,6 +64,11 @@ fn backlog(fd: c_int) -> c_int {
 impl State {
     /// The kernel listens at `fd`: so does the stack, from now on or with another backlog.
     pub(crate) fn listen(&mut self, fd: c_int) -> Result<(), Errno> {
+        self.listen_as(fd, false)
+    }
+
+    /// The same. `serves`: the application takes connections from it already.
+    fn listen_as(&mut self, fd: c_int, serves: bool) -> Result<(), Errno> {
         let backlog = backlog(fd);
         let Some(local) = bound(fd)? else { return Err(Errno::OPNOTSUPP) };
         let fd = self.own(fd);
@@ -86,25 +91,18 @@ impl State {
             self.sessions.close(id(fd));
             return Err(error);
         }
-        let number = self.prove(fd, 0);
+        let number = self.prove(fd, u8::from(serves));
         *self.place(fd) = self.place_like_kernels(fd);
         kinds::set(fd, Kind::Listener);
-        let listener = Listener { number, serves: false, wanted: false, told: 0, asked: 0 };
+        let (wanted, serves) = (serves, serves && number.is_some());
+        let listener = Listener { number, serves, wanted, told: 0, telling: false, asked: 0 };
         self.listeners.insert(fd, listener);
         Ok(())
     }
 
     /// Shows the daemon a socket. Gives the listener's number.
     pub(super) fn prove(&self, fd: c_int, weight: u8) -> Option<u32> {
-        // SAFETY: the application's, open during this call.
-        let socket = unsafe { BorrowedFd::borrow_raw(fd) };
-        match self.attachment.link.listen(self.attachment.number(), weight, socket) {
-            Ok(listening) => Some(listening.listener),
-            Err(error) => {
-                report::say(&error.to_string());
-                None
-            }
-        }
+        telling::show(&self.attachment.link, (self.attachment.number(), weight), fd)
     }
 
     /// Shows the daemon a listener that it knows: the kernel says another thing of it now.
@@ -149,16 +147,6 @@ impl State {
         self.prove_datagrams();
     }
 
-    /// The application takes connections from `fd`: from now on new ones are for this process too.
-    pub(crate) fn serve(&mut self, fd: c_int) {
-        let fd = self.own(fd);
-        let Some(listener) = self.listeners.get_mut(&fd) else { return };
-        listener.wanted = true;
-        if let (false, Some(_)) = (listener.serves, listener.number) {
-            self.tell(fd, true);
-        }
-    }
-
     /// Whether it is the kernel's turn to give a connection: clients that come from the network without end do not keep the host's
     /// own waiting.
     pub(crate) fn is_kernels_turn(&mut self, fd: c_int) -> bool {
@@ -166,38 +154,6 @@ impl State {
         let Some(listener) = self.listeners.get_mut(&fd) else { return false };
         listener.asked = (listener.asked + 1) % TURNS;
         listener.asked == 0
-    }
-
-    /// The application has stopped waiting for connections at `fd`: new ones are for other processes, if there are any.
-    pub(crate) fn rest(&mut self, fd: c_int) {
-        let fd = self.own(fd);
-        if self.waiters.is_watched(id(fd)) {
-            return;
-        }
-        let Some(listener) = self.listeners.get_mut(&fd) else { return };
-        listener.wanted = false;
-        self.tell_rests();
-    }
-
-    /// Tells the daemon of listeners from which the application takes no connections, but of none too often.
-    pub(crate) fn tell_rests(&mut self) {
-        let now = clock::now();
-        let due = |listener: &Listener| {
-            listener.serves && !listener.wanted && now >= listener.told + SELDOM
-        };
-        let resting = self.listeners.iter().find(|(_, listener)| due(listener));
-        if let Some(fd) = resting.map(|(fd, _)| *fd) {
-            self.tell(fd, false);
-        }
-    }
-
-    /// Tells the daemon whether a listener gets its share of new connections.
-    fn tell(&mut self, fd: c_int, serves: bool) {
-        let number = self.prove(fd, u8::from(serves));
-        if let Some(listener) = self.listeners.get_mut(&fd) {
-            (listener.number, listener.serves, listener.told) = (number, serves, clock::now());
-        }
-        self.rest_or_work();
     }
 
     /// Whether this process has only opened listeners for those that it forked: connections that it opened would wait for
@@ -269,9 +225,7 @@ impl State {
         for own in self.aliases.values_mut().filter(|own| **own == fd) {
             *own = heir;
         }
-        if self.listen(heir).is_ok() && serves {
-            self.serve(heir);
-        }
+        let _ = self.listen_as(heir, serves);
     }
 
     /// The kernel alone serves a listener from now on.

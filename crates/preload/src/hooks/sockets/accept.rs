@@ -105,7 +105,14 @@ unsafe fn take(shared: &Shared, listener: c_int, name: Name, flags: c_int) -> Re
         drop(state);
         return Ok(by_kernel());
     }
-    state.serve(listener);
+    if state.serve(listener) {
+        state = state.tell(shared);
+        if kinds::get(listener) != Kind::Listener {
+            // Another thread has closed it meanwhile: the kernel says so.
+            drop(state);
+            return Ok(by_kernel());
+        }
+    }
     if state.is_kernels_turn(listener) {
         drop(state);
         // SAFETY: the caller's promise.

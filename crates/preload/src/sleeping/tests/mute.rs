@@ -13,7 +13,8 @@ use std::{fs, thread};
 use host::{Domain, Errno, Incoming, Kind as SocketKind, Outgoing, Plan, Served, Sessions};
 use shm::attach::{Channel, Received, Refusal, RefusalKind};
 use shm::session::{
-    OpenShared, Placement, Reply, Request, Routed, SharedOpened, TransportProtocol,
+    Listen, Listening, OpenShared, Placement, Reply, Request, Routed, SharedOpened,
+    TransportProtocol,
 };
 use shm::{Doorbell, Segment};
 use transport::{Config, PacketList};
@@ -36,6 +37,7 @@ const ROUTED: Routed =
     Routed::Millrace { source: IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), mtu: 1500 };
 
 /// What both processes have come to, as files.
+#[derive(Clone)]
 struct Steps(PathBuf);
 
 impl Steps {
@@ -81,6 +83,11 @@ fn while_the_daemon_does_not_say_who_serves_other_threads_send_and_receive() {
     ask("meet");
 }
 
+#[test]
+fn while_the_daemon_is_told_that_a_listener_serves_other_threads_send_and_receive() {
+    ask("tell");
+}
+
 fn ask(call: &str) {
     let folder = std::env::temp_dir().join(format!("millrace-mute-{}-{call}", std::process::id()));
     fs::create_dir(&folder).unwrap();
@@ -88,12 +95,12 @@ fn ask(call: &str) {
     let daemon = Daemon::listen(&socket);
     let mut asker = Command::new(std::env::current_exe().unwrap());
     asker.args(["--exact", "sleeping::tests::mute::asker", "--ignored", "--nocapture"]);
-    let placement = if call == "meet" { "inline" } else { "shared" };
+    let placement = if matches!(call, "meet" | "tell") { "inline" } else { "shared" };
     asker.env("MILLRACE_SESSIONS", &socket).env("MILLRACE_PLACEMENT", placement);
     let mut asker = Other(asker.env(FOLDER, &folder).env(CALL, call).spawn().unwrap());
     let steps = Steps(folder.clone());
     if placement == "inline" {
-        keep_waiting(&daemon.serve().session, &steps);
+        keep_waiting(&daemon.serve().session, &steps, call);
     } else {
         Worker::open(daemon.meet(Placement::Shared)).work(&steps);
     }
@@ -101,20 +108,45 @@ fn ask(call: &str) {
     fs::remove_dir_all(&folder).unwrap();
 }
 
-/// Says nothing of who serves until the process has sent.
-fn keep_waiting(session: &Channel, steps: &Steps) {
+/// Says nothing of who serves, or of the process's listener, until the process has sent.
+fn keep_waiting(session: &Channel, steps: &Steps, call: &str) {
+    let say = |reply: &Reply| session.send(reply, &[]).unwrap();
+    let hear = || session.receive::<Request>().unwrap().message;
+    if call == "tell" {
+        let Request::Listen(Listen { weight: 0, .. }) = hear() else { panic!() };
+        say(&listening());
+    }
     steps.wait_for("ready");
     steps.come_to("mute");
-    let Request::Introduce(_) = session.receive::<Request>().unwrap().message else { panic!() };
+    let reply = match hear() {
+        Request::Introduce(_) => {
+            Reply::Refused(Refusal::new(RefusalKind::Unknown, "nobody serves there"))
+        }
+        Request::Listen(Listen { weight: 1, .. }) => listening(),
+        other => panic!("{other:?}"),
+    };
     steps.come_to("asked");
     steps.wait_for("sent");
-    let refusal = Refusal::new(RefusalKind::Unknown, "nobody serves there");
-    session.send(&Reply::Refused(refusal), &[]).unwrap();
+    say(&reply);
     let end = Instant::now() + Duration::from_secs(PATIENCE);
     while !session.is_closed() {
         assert!(Instant::now() < end, "the process does not end");
+        let heard = session.receive_now::<Request>();
+        if let Ok(Some(Received { message: Request::Unlisten(stack, listener), .. })) = heard {
+            say(&Reply::Unlistened(stack, listener));
+        }
         thread::sleep(Duration::from_millis(1));
     }
+}
+
+fn listening() -> Reply {
+    let address = (Ipv4Addr::LOCALHOST, 80).into();
+    Reply::Listening(Listening {
+        listener: 7,
+        protocol: TransportProtocol::Tcp,
+        address,
+        only_v6: false,
+    })
 }
 
 /// The other process.
@@ -136,6 +168,10 @@ fn asker() {
             Box::new(move || keep_name(shared, fd))
         }
         "meet" => Box::new(move || meet(shared)),
+        "tell" => {
+            let (fd, steps) = (open_listener(), steps.clone());
+            Box::new(move || accept_and_close(shared, fd, &steps))
+        }
         "route" => Box::new(move || assert_eq!(way(shared), ROUTED)),
         _ => Box::new(move || assert_eq!(kind_of(fd), Ok(libc::SOCK_DGRAM))),
     };
@@ -220,6 +256,36 @@ fn meet(shared: &Shared) {
     assert!(state.is_to_meet(to));
     let state = routes::meet(shared, state, to);
     assert!(!state.is_to_meet(to));
+    assert!(state.attachment.link.next_event().is_ok(), "the daemon's answer came too late");
+}
+
+/// A listener that serves nobody yet.
+fn open_listener() -> c_int {
+    let (name, length) = address::encode("127.0.0.1:0".parse().unwrap());
+    let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK;
+    // SAFETY: an address, with its length.
+    unsafe {
+        let fd = libc::socket(libc::AF_INET, kind, 0);
+        assert_eq!(libc::bind(fd, (&raw const name).cast(), length), 0);
+        assert_eq!(libc::listen(fd, 8), 0);
+        fd
+    }
+}
+
+/// Looks for a connection at it, of which the daemon is told; meanwhile another thread closes it.
+fn accept_and_close(shared: &Shared, fd: c_int, steps: &Steps) {
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            steps.wait_for("asked");
+            // SAFETY: no memory is involved.
+            assert_eq!(unsafe { descriptors::close(fd) }, 0);
+        });
+        let nowhere = std::ptr::null_mut();
+        // SAFETY: nobody asks for the peer's address.
+        let accepted = unsafe { libc::accept4(fd, nowhere, std::ptr::null_mut(), 0) };
+        assert_eq!(accepted, -1);
+    });
+    let state = shared.lock();
     assert!(state.attachment.link.next_event().is_ok(), "the daemon's answer came too late");
 }
 
