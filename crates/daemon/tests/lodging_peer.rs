@@ -39,6 +39,10 @@ impl Wire for Bells {
     fn wait(&self) -> bool {
         self.0.wait(Duration::from_millis(100))
     }
+
+    fn pause(&self) -> bool {
+        self.0.pause(Duration::from_millis(1))
+    }
 }
 
 /// A process on a stack worker.

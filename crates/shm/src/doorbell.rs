@@ -28,6 +28,9 @@ pub struct Doorbell {
     kind: Kind,
 }
 
+/// What is never waited for: the other end is gone.
+const BROKEN: PollFlags = PollFlags::ERR.union(PollFlags::HUP).union(PollFlags::NVAL);
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Event,
@@ -97,20 +100,30 @@ impl Doorbell {
     /// Blocks until somebody rings, one of `others` becomes readable, or `longest` is over. Takes
     /// back what was rung. `false` when one of `others` is in error: it can't be waited for.
     pub fn wait(&self, others: &[BorrowedFd<'_>], longest: Duration) -> bool {
-        let timeout = Timespec {
-            tv_sec: longest.as_secs().try_into().unwrap_or(i64::MAX),
-            tv_nsec: longest.subsec_nanos().into(),
-        };
         let own = PollFd::new(&self.event, PollFlags::IN);
         let others = others.iter().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN));
         let mut fds: Vec<PollFd<'_>> = std::iter::once(own).chain(others).collect();
         // An interrupted or failed wait is a short one: the caller looks for work either way.
-        let _ = poll(&mut fds, Some(&timeout));
+        let _ = poll(&mut fds, Some(&timespec(longest)));
         if fds.first().is_some_and(|own| !own.revents().is_empty()) {
             self.clear();
         }
-        let broken = PollFlags::ERR | PollFlags::HUP | PollFlags::NVAL;
-        !fds.iter().any(|fd| fd.revents().intersects(broken))
+        !fds.iter().any(|fd| fd.revents().intersects(BROKEN))
+    }
+
+    /// Blocks so long, whether somebody rings or not: what was rung stays. `false`, and at once, when nobody can ring any more.
+    pub fn pause(&self, time: Duration) -> bool {
+        let mut own = [PollFd::new(&self.event, PollFlags::empty())];
+        // One that is interrupted is a short one.
+        let _ = poll(&mut own, Some(&timespec(time)));
+        !own.iter().any(|own| own.revents().intersects(BROKEN))
+    }
+}
+
+fn timespec(time: Duration) -> Timespec {
+    Timespec {
+        tv_sec: time.as_secs().try_into().unwrap_or(i64::MAX),
+        tv_nsec: time.subsec_nanos().into(),
     }
 }
 
@@ -150,6 +163,19 @@ mod tests {
         let (left, right) = std::os::unix::net::UnixStream::pair().unwrap();
         drop(right);
         assert!(!bell.wait(&[left.as_fd()], Duration::from_secs(3600)));
+    }
+
+    #[test]
+    fn a_pause_leaves_what_was_rung_and_tells_that_nobody_can_ring() {
+        let (bell, other) = Doorbell::pair().unwrap();
+        let (other, word) = (Doorbell::from_file(other).unwrap(), AtomicU32::new(0));
+        SleepWord::new(&word).announce();
+        assert!(other.ring(SleepWord::new(&word)));
+        assert!(bell.pause(Duration::from_millis(1)));
+        let mut rung = [0_u8; 2];
+        assert_eq!(rustix::io::read(&bell, &mut rung), Ok(1));
+        drop(other);
+        assert!(!bell.pause(Duration::from_secs(3600)));
     }
 
     #[test]

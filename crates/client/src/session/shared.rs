@@ -44,6 +44,12 @@ impl Knocker {
         // The bell hangs up when the daemon has closed its end.
         self.answers.wait(&[self.answers.as_fd()], longest)
     }
+
+    /// Waits so long, whether the worker rings or not: who waits for an answer hears that. `false`: there is nobody any more.
+    #[must_use]
+    pub fn pause(&self, time: Duration) -> bool {
+        self.answers.pause(time)
+    }
 }
 
 impl Shared {

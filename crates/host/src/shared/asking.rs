@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use shm::{Consumer, SleepWord};
@@ -13,7 +14,9 @@ use transport::moving::{Carried, Reader};
 /// Looks for an answer before the thread that listens sleeps: the worker is awake, or wakes at once.
 const LOOKS: usize = 2000;
 /// Sleeps without an answer until the worker is given up; how long each takes is [`Wire::wait`]'s to say.
-pub(super) const SLEEPS: usize = 50;
+const SLEEPS: usize = 50;
+/// Pauses without room in the ring of commands until the same; how long each takes is [`Wire::pause`]'s to say.
+const PAUSES: usize = 5000;
 /// Answers in a row for which nobody waits, until the worker is given up: more than the ring has at once.
 const STRANGE: usize = 1000;
 /// Questions whose answers may lie in the ring at the same time, however many threads ask: of up to three slots each, with a long
@@ -27,6 +30,9 @@ pub trait Wire: fmt::Debug + Send + Sync {
 
     /// Waits until the worker rings for an answer, 100 ms at most. `false`: there is nobody any more.
     fn wait(&self) -> bool;
+
+    /// Waits for a moment, 1 ms or so, and takes no ring from a thread that waits for answers. `false`: there is nobody any more.
+    fn pause(&self) -> bool;
 }
 
 /// The questions of a process to one stack.
@@ -35,6 +41,10 @@ pub(super) struct Asking {
     book: Mutex<Book>,
     /// Answers have come, or whoever listened does so no more.
     changed: Condvar,
+    /// A thread pauses.
+    pausing: Mutex<()>,
+    /// How often threads have since there was room last.
+    pauses: AtomicUsize,
     pub(super) wire: Box<dyn Wire>,
 }
 
@@ -63,8 +73,18 @@ enum Outcome {
 #[derive(Debug)]
 pub struct Question {
     asking: Arc<Asking>,
-    /// `None`: it was not asked, since too many others were.
-    number: Option<u64>,
+    wants: Wants,
+}
+
+/// What whoever has a question waits for.
+#[derive(Debug, Clone, Copy)]
+enum Wants {
+    /// The answer: it was asked with this number.
+    Answer(u64),
+    /// That fewer others are asked; then it is to be.
+    Turn,
+    /// Room in the ring of commands; the same.
+    Room,
 }
 
 /// What became of a question.
@@ -88,7 +108,8 @@ impl Asking {
     pub(super) fn new(answers: Consumer, wire: Box<dyn Wire>) -> Self {
         let (answers, open) = (Some(answers), BTreeMap::new());
         let book = Book { answers, asked: 0, open, followers: 0, is_lost: false };
-        Self { book: Mutex::new(book), changed: Condvar::new(), wire }
+        let (book, changed, pausing) = (Mutex::new(book), Condvar::new(), Mutex::new(()));
+        Self { book, changed, pausing, pauses: AtomicUsize::new(0), wire }
     }
 
     /// A question that is about to be asked. Numbers are in the order in which the worker is asked. `waits`: its answer may lie in
@@ -96,9 +117,26 @@ impl Asking {
     pub(super) fn question(self: &Arc<Self>, waits: bool) -> Question {
         let mut book = self.lock();
         let goes = !waits || book.open.len() < MOST;
-        let number = goes.then(|| book.begin());
+        let wants = if goes { Wants::Answer(book.begin()) } else { Wants::Turn };
         drop(book);
-        Question { asking: Arc::clone(self), number }
+        Question { asking: Arc::clone(self), wants }
+    }
+
+    /// A question for which the ring of commands has no room.
+    pub(super) fn lacks_room(self: &Arc<Self>) -> Question {
+        Question { asking: Arc::clone(self), wants: Wants::Room }
+    }
+
+    /// Waits for a moment for room in the ring of commands, of which nobody tells. `false`: the worker takes none.
+    pub(super) fn pause(&self) -> bool {
+        // One thread after the other, so that their number says how long it takes.
+        let _turn = self.pausing.lock().unwrap_or_else(PoisonError::into_inner);
+        self.pauses.fetch_add(1, Ordering::Relaxed) < PAUSES && self.wire.pause()
+    }
+
+    /// The ring of commands had room.
+    pub(super) fn found_room(&self) {
+        self.pauses.store(0, Ordering::Relaxed);
     }
 
     /// Nobody answers any more: whoever waits does so no longer.
@@ -112,7 +150,7 @@ impl Asking {
     }
 
     /// Waits until a question may be asked.
-    fn wait_for_room(&self) {
+    fn wait_for_turn(&self) {
         let mut book = self.lock();
         while book.open.len() >= MOST && !book.is_lost {
             book = self.follow(book);
@@ -244,23 +282,30 @@ fn look(answers: &mut Consumer, bytes: &mut Vec<u8>) -> bool {
 impl Question {
     /// `None`: it is not to be asked yet.
     pub(super) fn number(&self) -> Option<u64> {
-        self.number
+        match self.wants {
+            Wants::Answer(number) => Some(number),
+            Wants::Turn | Wants::Room => None,
+        }
     }
 
     /// Waits until it is answered or may be asked, or until nobody answers any more.
     #[must_use]
     pub fn wait(self) -> Answer {
-        let bytes = self.number.map(|number| self.asking.wait_for(number));
-        if bytes.is_none() {
-            self.asking.wait_for_room();
-        }
+        let bytes = match self.wants {
+            Wants::Answer(number) => Some(self.asking.wait_for(number)),
+            Wants::Turn => {
+                self.asking.wait_for_turn();
+                None
+            }
+            Wants::Room => (!self.asking.pause()).then_some(None),
+        };
         Answer { asking: Arc::clone(&self.asking), bytes }
     }
 }
 
 impl Drop for Question {
     fn drop(&mut self) {
-        let Some(number) = self.number else { return };
+        let Some(number) = self.number() else { return };
         let mut book = self.asking.lock();
         let was_full = book.open.len() >= MOST;
         book.open.remove(&number);

@@ -8,7 +8,7 @@ use shm::{Meta, PushError, SleepWord};
 use tables::PagedQueue;
 use transport::moving::{Carried, Reader, Writer};
 
-use super::asking::{Asking, SLEEPS, Split, Wire};
+use super::asking::{Asking, Split, Wire};
 use super::call::{Verb, command, malformed};
 use super::own::Own;
 use super::plan::{ProcessEnd, ProcessSide};
@@ -189,34 +189,38 @@ impl Remote {
             }
             self.touched = true;
             self.backlog.pop_front();
+            self.asking.found_room();
         }
         true
     }
 
-    /// Writes a command behind all others, when there is room.
-    fn push(&mut self, command: &[u8]) -> Result<(), Errno> {
-        self.touched = true;
-        for _ in 0..SLEEPS {
-            if self.is_lost {
-                break;
-            }
-            let pushed = if self.catch_up() {
-                self.end.commands.push(command, Meta::default())
-            } else {
-                Err(PushError::Full)
-            };
-            match pushed {
-                Ok(()) => return Ok(()),
-                Err(PushError::Full) => {
-                    self.ring();
-                    self.touched = true;
-                    self.is_lost = !self.asking.wire.wait();
-                }
-                Err(_) => return Err(Errno::NOBUFS),
-            }
+    /// Writes a command behind all others. Gives whether there was room.
+    fn try_push(&mut self, command: &[u8]) -> Result<bool, Errno> {
+        if self.is_lost {
+            self.lose();
+            return Err(Errno::NETDOWN);
         }
-        self.lose();
-        Err(Errno::NETDOWN)
+        self.touched = true;
+        if !self.catch_up() {
+            return Ok(false);
+        }
+        match self.end.commands.push(command, Meta::default()) {
+            Ok(()) => {
+                self.asking.found_room();
+                Ok(true)
+            }
+            Err(PushError::Full) => Ok(false),
+            Err(_) => Err(Errno::NOBUFS),
+        }
+    }
+
+    /// The same, when there is room.
+    fn push(&mut self, command: &[u8]) -> Result<(), Errno> {
+        while !self.try_push(command)? {
+            self.ring();
+            self.is_lost = !self.asking.pause();
+        }
+        Ok(())
     }
 
     /// Asks, and waits for the answer, unless the call is made in two parts.
@@ -230,12 +234,17 @@ impl Remote {
         let answer = match given {
             Some(answer) => answer,
             None => {
-                let question = self.asking.question(self.split.is_some());
+                let mut question = self.asking.question(self.split.is_some());
                 if let Some(number) = question.number() {
-                    self.push(&command(verb, id, |to| {
+                    let asked = command(verb, id, |to| {
                         number.put(to);
                         fill(to);
-                    }))?;
+                    });
+                    if self.split.is_none() {
+                        self.push(&asked)?;
+                    } else if !self.try_push(&asked)? {
+                        question = self.asking.lacks_room();
+                    }
                     self.ring();
                 }
                 if let Some(split) = &mut self.split {

@@ -34,6 +34,8 @@ const CHUNKS: u32 = 1 << 10;
 const PATIENCE: u64 = 200_000_000;
 /// The longest wait for an answer before it is looked whether the daemon is there.
 const ANSWER: Duration = Duration::from_millis(100);
+/// Between two looks for room in the ring of commands.
+const ROOM: Duration = Duration::from_millis(1);
 
 /// Where the stack runs.
 #[derive(Debug)]
@@ -180,6 +182,10 @@ impl Wire for Knocking {
 
     fn wait(&self) -> bool {
         self.0.wait(ANSWER)
+    }
+
+    fn pause(&self) -> bool {
+        self.0.pause(ROOM)
     }
 }
 

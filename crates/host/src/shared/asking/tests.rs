@@ -19,6 +19,10 @@ impl Wire for Mute {
         thread::sleep(Duration::from_millis(20));
         !self.0.load(Ordering::Relaxed)
     }
+
+    fn pause(&self) -> bool {
+        !self.0.load(Ordering::Relaxed)
+    }
 }
 
 /// Questions, where the worker writes its answers, and whether it is gone.
@@ -135,6 +139,20 @@ fn when_the_worker_goes_nobody_waits_and_nothing_is_left() {
         });
         assert!(is_over(&asking));
     }
+}
+
+#[test]
+fn who_finds_no_room_asks_again_until_the_worker_is_given_up() {
+    let (asking, _worker, is_gone) = begin();
+    let outcome = || asking.lacks_room().wait().bytes;
+    for _ in 0..PAUSES {
+        assert_eq!(outcome(), None, "it is to be asked now");
+    }
+    assert_eq!(outcome(), Some(None));
+    asking.found_room();
+    assert_eq!(outcome(), None);
+    is_gone.store(true, Ordering::Relaxed);
+    assert_eq!(outcome(), Some(None));
 }
 
 #[test]

@@ -80,6 +80,10 @@ impl Wire for Loop {
         self.0.lock().unwrap().work();
         true
     }
+
+    fn pause(&self) -> bool {
+        self.wait()
+    }
 }
 
 pub(super) struct Bed {

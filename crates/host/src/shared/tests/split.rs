@@ -161,3 +161,23 @@ fn who_sends_and_closes_does_not_wait_for_room_in_the_ring() {
     assert_eq!((bed.peer_reads(10), bed.peer_reads(10)), (Ok(b"late".to_vec()), Ok(vec![])));
     assert!(!bed.remote.is_starving() && !bed.is_broken());
 }
+
+#[test]
+fn who_asks_while_the_ring_is_full_does_not_wait_for_room_in_the_call() {
+    let mut bed = Bed::connected(64);
+    let look = call::command(call::Verb::Look, LISTENER, |_| {});
+    while bed.remote.end.commands.push(&look, shm::Meta::default()).is_ok() {}
+    let host = Arc::clone(&bed.host);
+    // Whoever waited for the worker would do so for ever: it is held.
+    let held = host.lock().unwrap();
+    bed.remote.begin_call();
+    assert_eq!(nodelay(&mut bed), Err(Errno::IOCBQUEUED));
+    let question = bed.remote.end_call().unwrap();
+    drop(held);
+    bed.remote.resume_call(question.wait());
+    assert_eq!(nodelay(&mut bed), Err(Errno::IOCBQUEUED), "now it is asked");
+    let question = bed.remote.end_call().unwrap();
+    bed.remote.resume_call(question.wait());
+    assert_eq!(nodelay(&mut bed).unwrap(), 0_i32.to_ne_bytes());
+    assert!(bed.remote.end_call().is_none() && !bed.is_broken());
+}
