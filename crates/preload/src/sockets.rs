@@ -62,8 +62,21 @@ impl Sockets {
         either!(self, has(id))
     }
 
-    pub(crate) fn open(&mut self, id: Id, domain: Domain, kind: Kind) -> Result<(), Errno> {
-        either!(self, open(id, domain, kind))
+    /// Opens a socket for datagrams with those options that can be set here.
+    pub(crate) fn open_datagrams(
+        &mut self,
+        id: Id,
+        domain: Domain,
+        options: &[Setting],
+    ) -> Result<(), Errno> {
+        match self {
+            Self::Inline(sessions) => {
+                sessions.open(id, domain, Kind::Datagram)?;
+                set_inline(sessions, id, options);
+                Ok(())
+            }
+            Self::Shared(remote) => remote.open_datagrams(id, domain, options),
+        }
     }
 
     /// Opens a stream with those options that can be set here. Gives what others may be opened like.
@@ -194,16 +207,6 @@ impl Sockets {
         value: &[u8],
     ) -> Result<(), Errno> {
         either!(self, set_option(id, level, name, value))
-    }
-
-    /// Sets those that can be set here.
-    pub(crate) fn set_options(&mut self, id: Id, options: &[Setting]) {
-        match self {
-            Self::Inline(sessions) => set_inline(sessions, id, options),
-            Self::Shared(remote) => {
-                let _ = remote.set_options(id, options);
-            }
-        }
     }
 
     pub(crate) fn option(

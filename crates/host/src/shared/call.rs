@@ -50,9 +50,9 @@ pub(super) enum Verb {
     /// A piece of what an earlier call gave.
     Get,
     ImportUnheld,
-    SetOptions,
     OpenWith,
     OpenLike,
+    OpenDatagrams,
     /// What the error queue has.
     Report,
     Export,
@@ -88,7 +88,6 @@ carried_as!(Verb {
     Self::Put => 27 => Self::Put,
     Self::Get => 28 => Self::Get,
     Self::ImportUnheld => 29 => Self::ImportUnheld,
-    Self::SetOptions => 30 => Self::SetOptions,
     Self::OpenWith => 31 => Self::OpenWith,
     Self::OpenLike => 32 => Self::OpenLike,
     Self::Switch => 33 => Self::Switch,
@@ -98,6 +97,7 @@ carried_as!(Verb {
     Self::Import => 37 => Self::Import,
     Self::AvoidPaths => 38 => Self::AvoidPaths,
     Self::SpareResets => 39 => Self::SpareResets,
+    Self::OpenDatagrams => 40 => Self::OpenDatagrams,
 });
 
 carried_as!(Kind {

@@ -70,7 +70,11 @@ impl Remote {
 
     /// Gives a socket an address.
     pub fn bind(&mut self, id: Id, local: SocketAddr) -> Result<(), Errno> {
-        self.tell(Verb::Bind, id, |to| local.put(to))
+        let name: SocketAddr = self.call(Verb::Bind, id, |to| local.put(to))?;
+        if let Some(known) = self.datagrams(id) {
+            known.name = Some(name).filter(|name| name.port() != 0);
+        }
+        Ok(())
     }
 
     /// Has a bound stream listen.
@@ -250,14 +254,6 @@ impl Remote {
         if let Ok(own) = self.own(id) {
             own.kept = kept;
         }
-        Ok(())
-    }
-
-    /// Sets options, one behind the other; those that cannot be set stay as they are.
-    pub fn set_options(&mut self, id: Id, options: &[Setting]) -> Result<(), Errno> {
-        self.own(id)?;
-        let kept = self.call(Verb::SetOptions, id, |to| put_options(options, to))?;
-        self.own(id)?.kept = kept;
         Ok(())
     }
 

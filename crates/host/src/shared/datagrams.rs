@@ -8,7 +8,7 @@ use shm::fifo::Broken;
 use transport::moving::Carried;
 
 use super::PIECE;
-use super::call::{Verb, command, malformed, put_outgoing};
+use super::call::{Verb, command, malformed, put_options, put_outgoing};
 use super::data::Here;
 use super::frame::{self, Frame, HEAD, take_report, take_shape};
 use super::own::{Datagrams, Own, Status};
@@ -17,13 +17,33 @@ use crate::datagram::{LONGEST, spread};
 use crate::errno::Errno;
 use crate::mask::Mask;
 use crate::message::{Incoming, Outgoing, Received};
-use crate::options::Wanted;
-use crate::session::Id;
+use crate::options::{Setting, Wanted};
+use crate::session::{Domain, Id};
 
 /// Bytes of data that every path takes in one packet (RFC 8200 5: 1,280 with the headers).
 const SHORT: usize = 1232;
 
 impl Remote {
+    /// Opens a socket for datagrams at a place that is free, with options; those that cannot be set are as they are.
+    ///
+    /// # Errors
+    /// As [`Sessions::open`](crate::Sessions::open); [`Errno::NETDOWN`]: nobody answers any more.
+    pub fn open_datagrams(
+        &mut self,
+        id: Id,
+        domain: Domain,
+        options: &[Setting],
+    ) -> Result<(), Errno> {
+        let kept = self.call(Verb::OpenDatagrams, id, |to| {
+            domain.put(to);
+            put_options(options, to);
+        })?;
+        self.begin(id);
+        let own = self.own(id)?;
+        (own.kept, own.datagrams) = (kept, Some(Datagrams::new(domain)));
+        Ok(())
+    }
+
     /// What it knows of a socket for datagrams. `None`: it is a stream, or not there.
     pub(super) fn datagrams(&mut self, id: Id) -> Option<&mut Datagrams> {
         self.own(id).ok()?.datagrams.as_mut()

@@ -25,9 +25,11 @@ impl Served {
             Verb::Shutdown => bare(self.shutdown(id, from)),
             Verb::Accept => self.accept(id, from),
             Verb::SetOption => self.set_option(id, from),
-            Verb::SetOptions => self.set_options(id, from),
             Verb::OpenWith => self.open_with(id, from).unwrap_or_else(|error| bare(Err(error))),
             Verb::OpenLike => self.open_like(id, from),
+            Verb::OpenDatagrams => {
+                self.open_datagrams(id, from).unwrap_or_else(|error| bare(Err(error)))
+            }
             Verb::Linger => {
                 let lingering = self.close(id);
                 plain(Ok(lingering.map(|lingering| (lingering.bits(), lingering.timeout))))
@@ -64,7 +66,10 @@ impl Served {
                 self.flow(id).frames = kind == Kind::Datagram;
                 bare(Ok(()))
             }
-            Verb::Bind => bare(sessions.bind(id, SocketAddr::take(from).map_err(malformed)?)),
+            Verb::Bind => {
+                sessions.bind(id, SocketAddr::take(from).map_err(malformed)?)?;
+                plain(sessions.name(id))
+            }
             Verb::Listen => bare(sessions.listen(id, i32::take(from).map_err(malformed)?)),
             Verb::Connect => {
                 let source = IpAddr::take(from).map_err(malformed)?;
@@ -201,6 +206,16 @@ impl Served {
         plain(opened.map(|()| self.kept(id)))
     }
 
+    /// Gives what the process goes by itself.
+    fn open_datagrams(&mut self, id: Id, from: &mut Reader<'_>) -> Result<Vec<u8>, Errno> {
+        let domain = Domain::take(from).map_err(malformed)?;
+        self.sessions.open(id, domain, Kind::Datagram)?;
+        self.begin(id, false);
+        self.flow(id).frames = true;
+        self.apply_options(id, from)?;
+        Ok(plain(Ok(self.kept(id))))
+    }
+
     /// What the process goes by itself.
     pub(super) fn kept(&self, id: Id) -> Kept {
         let low_water = self.sessions.receive_low_water(id).unwrap_or(1) as u32;
@@ -225,11 +240,6 @@ impl Served {
         let (at, name) = <(i32, i32)>::take(from).map_err(malformed)?;
         let value = from.slice(from.left()).map_err(malformed)?;
         self.sessions.set_option(id, at, name, value)
-    }
-
-    fn set_options(&mut self, id: Id, from: &mut Reader<'_>) -> Vec<u8> {
-        let set = self.apply_options(id, from);
-        plain(set.map(|()| self.kept(id)))
     }
 
     fn apply_options(&mut self, id: Id, from: &mut Reader<'_>) -> Result<(), Errno> {

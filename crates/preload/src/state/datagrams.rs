@@ -9,7 +9,7 @@ use std::ffi::c_int;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::fd::AsRawFd;
 
-use host::{Domain, Errno, Kind as SocketKind};
+use host::{Domain, Errno};
 
 use super::alone::is_alone;
 use super::options::options_of;
@@ -129,12 +129,11 @@ impl State {
         self.sessions.close(id(fd));
         let six = word(fd, libc::SOL_SOCKET, libc::SO_DOMAIN) == Some(libc::AF_INET6);
         let domain = if six { Domain::V6 } else { Domain::V4 };
-        self.sessions.open(id(fd), domain, SocketKind::Datagram)?;
         let versions = if six { INHERITED_V6 } else { &[] };
         let stamps = STAMPS.into_iter().filter(|(level, name)| word(fd, *level, *name) > Some(0));
         let options = INHERITED.iter().chain(versions).copied().chain(stamps);
-        self.sessions.set_options(id(fd), &options_of(fd, six, options));
-        Ok(())
+        let options = options_of(fd, six, options);
+        self.sessions.open_datagrams(id(fd), domain, &options)
     }
 
     /// Has all UDP sockets anew on a stack that does not know them.

@@ -104,7 +104,7 @@ fn nobody_is_passed_over_when_there_is_little_room() {
     let waiter = waiters.epoll(3);
     for fd in 10..13 {
         let id = Id(fd as u32);
-        sessions.open(id, Domain::V6, Kind::Datagram).unwrap();
+        sessions.open_datagrams(id, Domain::V6, &[]).unwrap();
         let now = sessions.mask(id);
         waiters.add(waiter, (id, fd), event(Mask::OUT.0, fd as u64), now).unwrap();
     }
@@ -137,7 +137,7 @@ fn what_is_removed_and_added_again_is_told_once() {
 fn who_leaves_something_wakes_another_thread() {
     let (mut sessions, mut waiters) = (sessions(), Waiters::default());
     let other = (Id(8), 8);
-    sessions.open(other.0, Domain::V4, Kind::Datagram).unwrap();
+    sessions.open_datagrams(other.0, Domain::V4, &[]).unwrap();
     let waiter = waiters.epoll(3);
     for at in [AT, other] {
         waiters.add(waiter, at, event(Mask::OUT.0, 5), sessions.mask(at.0)).unwrap();

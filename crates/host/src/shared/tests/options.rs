@@ -21,9 +21,15 @@ fn options_come_in_one_record() {
     }
     assert_eq!(bed.remote.open_like(CLIENT, &template), Err(Errno::EXIST));
     assert_eq!(bed.remote.open_with(CLIENT, Domain::V4, &all).err(), Some(Errno::EXIST));
-    let off = [Setting { level: 6, name: 1, value: vec![0; 4] }];
-    bed.remote.set_options(CLIENT, &off).unwrap();
-    assert_eq!(*bed.remote.option(CLIENT, 6, 1, 4).unwrap(), [0_u8; 4]);
+    // SO_BROADCAST, none, IP_RECVTTL.
+    let (socket, all) = (Id(9), [(1, 6), (6, 1), (0, 12)]);
+    let all = all.map(|(level, name)| Setting { level, name, value: on.clone() });
+    bed.remote.open_datagrams(socket, Domain::V4, &all).unwrap();
+    assert_eq!(bed.remote.mask(socket), Mask::WRITE | Mask::WRBAND);
+    for (level, name) in [(1, 6), (0, 12)] {
+        assert_eq!(*bed.remote.option(socket, level, name, 4).unwrap(), *on);
+    }
+    assert_eq!(bed.remote.open_datagrams(socket, Domain::V4, &all), Err(Errno::EXIST));
     assert!(!bed.is_broken());
 }
 

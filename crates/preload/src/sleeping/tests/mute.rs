@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
-use host::{Domain, Errno, Incoming, Kind as SocketKind, Outgoing, Plan, Served, Sessions};
+use host::{Domain, Errno, Incoming, Outgoing, Plan, Served, Sessions};
 use shm::attach::{Channel, Received, Refusal, RefusalKind};
 use shm::session::{
     Listen, Listening, OpenShared, Placement, Reply, Request, Routed, SharedOpened,
@@ -190,7 +190,7 @@ fn asker() {
 fn open(shared: &Shared) -> c_int {
     let mut state = shared.lock();
     let fd = state.placeholder().unwrap();
-    state.sessions.open(id(fd), Domain::V4, SocketKind::Datagram).unwrap();
+    state.sessions.open_datagrams(id(fd), Domain::V4, &[]).unwrap();
     let local = "192.0.2.1:1000".parse().unwrap();
     state.sessions.bind(id(fd), local).unwrap();
     // Nobody is asked for it again.
@@ -203,7 +203,7 @@ fn open(shared: &Shared) -> c_int {
 fn open_lingering(shared: &Shared) -> c_int {
     let mut state = shared.lock();
     let fd = state.placeholder().unwrap();
-    state.sessions.open(id(fd), Domain::V4, SocketKind::Stream).unwrap();
+    state.sessions.open_with(id(fd), Domain::V4, &[]).unwrap();
     let linger = [1_i32, 1].map(i32::to_ne_bytes).concat();
     state.sessions.set_option(id(fd), libc::SOL_SOCKET, libc::SO_LINGER, &linger).unwrap();
     state.occupy(fd, Place::default());
@@ -229,7 +229,7 @@ fn open_bound(shared: &Shared) -> c_int {
         assert_eq!(libc::bind(fd, (&raw const name).cast(), name_length), 0);
         fd
     };
-    shared.lock().sessions.open(id(fd), Domain::V4, SocketKind::Stream).unwrap();
+    shared.lock().sessions.open_with(id(fd), Domain::V4, &[]).unwrap();
     fd
 }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use host::{Domain, Errno, Incoming, Kind as SocketKind, Mask, Outgoing};
+use host::{Domain, Errno, Incoming, Mask, Outgoing};
 use libc::{epoll_event, pollfd};
 
 use super::{END, PATIENCE, PORT, READY, Random, SLEEPERS};
@@ -84,7 +84,7 @@ impl Sleeper {
     fn open(shared: &'static Shared, number: u16) -> Self {
         let mut state = shared.lock();
         let fd = state.placeholder().unwrap();
-        state.sessions.open(id(fd), Domain::V4, SocketKind::Datagram).unwrap();
+        state.sessions.open_datagrams(id(fd), Domain::V4, &[]).unwrap();
         let local = format!("192.0.2.1:{}", PORT + number).parse().unwrap();
         state.sessions.bind(id(fd), local).unwrap();
         state.occupy(fd, Place { flags: libc::O_NONBLOCK, ..Place::default() });
