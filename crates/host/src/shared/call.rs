@@ -21,6 +21,10 @@ pub(super) enum Verb {
     FirstLink,
     /// Connections take no paths beside the network. No answer.
     AvoidPaths,
+    /// Until when nothing is answered with a reset. No answer.
+    KeepQuiet,
+    /// The same of a port. No answer.
+    SpareResets,
     Open,
     Bind,
     Listen,
@@ -39,8 +43,6 @@ pub(super) enum Verb {
     Option,
     AddPorts,
     RemovePorts,
-    KeepQuiet,
-    SpareResets,
     Hold,
     IsDrained,
     HasHandshakes,

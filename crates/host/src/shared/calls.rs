@@ -293,12 +293,14 @@ impl Remote {
 
     /// Answers nothing with a reset until `until`: ns.
     pub fn keep_quiet(&mut self, until: u64) {
-        let _ = self.tell(Verb::KeepQuiet, Id(0), |to| until.put(to));
+        self.say(command(Verb::KeepQuiet, Id(0), |to| until.put(to)));
+        self.ring();
     }
 
     /// Answers nothing that comes to `port` with a reset until `until`: ns.
     pub fn spare_resets(&mut self, port: u16, until: u64) {
-        let _ = self.tell(Verb::SpareResets, Id(0), |to| (port, until).put(to));
+        self.say(command(Verb::SpareResets, Id(0), |to| (port, until).put(to)));
+        self.ring();
     }
 
     /// What comes for a connection that was given away is dropped until `until`: ns.

@@ -105,15 +105,6 @@ impl Served {
                 sessions.remove_ports(u16::take(from).map_err(malformed)?);
                 bare(Ok(()))
             }
-            Verb::KeepQuiet => {
-                sessions.keep_quiet(u64::take(from).map_err(malformed)?);
-                bare(Ok(()))
-            }
-            Verb::SpareResets => {
-                let (port, until) = Carried::take(from).map_err(malformed)?;
-                sessions.spare_resets(port, until);
-                bare(Ok(()))
-            }
             Verb::Hold => {
                 let until = u64::take(from).map_err(malformed)?;
                 take_ends(from)?.iter().for_each(|ends| sessions.hold(ends, until));

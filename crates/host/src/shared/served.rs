@@ -231,6 +231,18 @@ impl Served {
                 self.avoids_paths = true;
                 return;
             }
+            Verb::KeepQuiet => {
+                if let Ok(until) = Carried::take(&mut from) {
+                    self.sessions.keep_quiet(until);
+                }
+                return;
+            }
+            Verb::SpareResets => {
+                if let Ok((port, until)) = Carried::take(&mut from) {
+                    self.sessions.spare_resets(port, until);
+                }
+                return;
+            }
             Verb::FirstLink => {
                 if let Ok((remote, mtu)) = Carried::take(&mut from) {
                     self.sessions.note_first_link(remote, mtu);

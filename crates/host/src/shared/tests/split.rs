@@ -181,3 +181,27 @@ fn who_asks_while_the_ring_is_full_does_not_wait_for_room_in_the_call() {
     assert_eq!(nodelay(&mut bed).unwrap(), 0_i32.to_ne_bytes());
     assert!(bed.remote.end_call().is_none() && !bed.is_broken());
 }
+
+#[test]
+fn who_leaves_new_connections_to_others_waits_for_nobody() {
+    let mut bed = Bed::connected(64);
+    let host = Arc::clone(&bed.host);
+    // Whoever waited for the worker would do so for ever: it is held.
+    let held = host.lock().unwrap();
+    bed.remote.spare_resets(81, u64::MAX);
+    drop(held);
+    let connect = |bed: &mut Bed, id: Id, port: u16| {
+        bed.peer(|peer, now| {
+            peer.open(id, Domain::V4, Kind::Stream).unwrap();
+            let begun = peer.connect(id, now, at(2, 0).ip(), at(1, port));
+            assert_eq!(begun, Err(Errno::INPROGRESS));
+        });
+        bed.settle();
+        bed.peer(|peer, _| peer.mask(id).has(Mask::ERR))
+    };
+    assert!(!connect(&mut bed, Id(7), 81) && connect(&mut bed, Id(8), 82));
+    let held = host.lock().unwrap();
+    bed.remote.keep_quiet(u64::MAX);
+    drop(held);
+    assert!(!connect(&mut bed, Id(9), 82) && !bed.is_broken());
+}
