@@ -100,9 +100,8 @@ impl Port {
     #[must_use]
     pub fn is_on(&self, nic: &Nic) -> bool {
         match self.kind.as_str() {
-            "pci" => {
-                self.argument == nic.address || format!("0000:{}", self.argument) == nic.address
-            }
+            // The kernel writes it in small letters.
+            "pci" => self.argument.eq_ignore_ascii_case(&nic.address),
             "afxdp" | "afpacket" => nic.interfaces.contains(&self.argument),
             _ => false,
         }

@@ -32,7 +32,10 @@ impl Numa {
     /// The node of a device, where the kernel knows it.
     fn of_device(&self, device: &Device) -> Option<u32> {
         let path = match (device.kind(), device.interface()) {
-            (DeviceKind::Pci, _) => format!("bus/pci/devices/{}/numa_node", device.argument()),
+            (DeviceKind::Pci, _) => {
+                // The kernel writes it in small letters.
+                format!("bus/pci/devices/{}/numa_node", device.argument().to_ascii_lowercase())
+            }
             (_, Some(interface)) => format!("class/net/{interface}/device/numa_node"),
             _ => return None,
         };
@@ -89,6 +92,7 @@ pub(super) mod tests {
         }
         for (device, node) in [
             ("bus/pci/devices/0000:81:00.0", "1\n"),
+            ("bus/pci/devices/0000:af:00.0", "1\n"),
             ("class/net/eth0/device", "1\n"),
             ("class/net/eth1/device", "-1\n"),
         ] {
@@ -115,6 +119,7 @@ pub(super) mod tests {
         let workers = "[workers]\ncores = [0, 1, 2]\n";
         for (device, queues, nodes) in [
             ("pci:0000:81:00.0", "", vec![1, 1, 1]),
+            ("pci:0000:AF:00.0", "", vec![1, 1, 1]),
             ("afpacket:eth0", "", vec![1, 1, 1]),
             (
                 "afpacket:eth1",

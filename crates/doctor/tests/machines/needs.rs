@@ -1,6 +1,6 @@
 //! What the daemon needs of a machine that is a tree of files.
 
-use crate::fixture::{assert_state, find, findings, setup, tuned};
+use crate::fixture::{assert_state, find, findings, setup, tuned, untuned};
 use millrace_doctor::{Change, Machine, Remedy, Setup, State, checks};
 
 #[test]
@@ -21,6 +21,19 @@ fn a_device_that_is_not_there_is_named() {
     tree.put("sys/bus/pci/devices/0000:81:00.0/class", "0x020700");
     let findings = checks::all(&tree.machine(), &setup);
     assert_state(&findings, ("device", ""), State::Good);
+}
+
+#[test]
+fn a_card_is_the_same_in_capital_letters() {
+    let machine = untuned().machine();
+    let mut setup = setup(&machine, "1-3");
+    setup.ports[0].argument = "0000:AF:00.0".into();
+    setup.ports.truncate(1);
+    let findings = checks::all(&machine, &setup);
+    // The card is on the other node, and its port is on that card.
+    let node = find(&findings, "NUMA node of the card", "port east");
+    assert_eq!(node.state, State::Bad, "{node:#?}");
+    assert_state(&findings, ("device", "port east"), State::Good);
 }
 
 #[test]
