@@ -95,6 +95,8 @@ impl Sessions {
         imported.map_err(|error| {
             self.moves.discharge(taking.charge);
             if let Some(flow) = &taking.flow {
+                // Nothing else is to end there: the flow was free.
+                self.moves.disown(flow);
                 let back = taking.before.map(|stack| self.steering.redirect(stack, flow));
                 // Whoever had it may have ended meanwhile.
                 if !matches!(back, Some(Ok(()))) {
@@ -176,7 +178,7 @@ impl Sessions {
     ) -> Result<(), Refusal> {
         self.settle(taking, imported)?;
         match taking.flow {
-            Some(flow) => drop(self.moves.orphans.insert(flow, taking.charge)),
+            Some(flow) => self.moves.adopt(flow, taking.charge),
             None => self.moves.discharge(taking.charge),
         }
         Ok(())
@@ -252,7 +254,7 @@ impl Sessions {
             end(&parking, connection);
         }
         match parked.flow.filter(|flow| self.steering.redirected(flow) == Some(own_stack)) {
-            Some(flow) => drop(self.moves.orphans.insert(flow, parked.charge)),
+            Some(flow) => self.moves.adopt(flow, parked.charge),
             None => self.moves.discharge(parked.charge),
         }
     }
@@ -265,8 +267,7 @@ impl Sessions {
             if own_stack.is_some() && self.steering.redirected(flow) == own_stack {
                 self.steering.end_redirect(flow);
             }
-            let Some(charge) = self.moves.orphans.remove(flow) else { continue };
-            self.moves.discharge(charge);
+            let Some(charge) = self.moves.disown(flow) else { continue };
             if left.is_some_and(|left| !self.wait_out(*flow, charge.uid, now + left)) {
                 unwanted.push(*flow);
             }

@@ -166,6 +166,21 @@ impl Moves {
         });
     }
 
+    /// The daemon ends a connection. One that it was to end between the same ends has ended already: a connection that is kept can
+    /// be over before its name is closed, and its flow have another one by then.
+    fn adopt(&mut self, flow: Flow, charge: Charge) {
+        if let Some(earlier) = self.orphans.insert(flow, charge) {
+            self.discharge(earlier);
+        }
+    }
+
+    /// None is to be ended there any more. Gives whom it counted for.
+    fn disown(&mut self, flow: &Flow) -> Option<Charge> {
+        let charge = self.orphans.remove(flow)?;
+        self.discharge(charge);
+        Some(charge)
+    }
+
     fn change_held(&mut self, uid: u32, change: impl FnOnce(&mut Held)) {
         if let Some(held) = self.held.get_mut(&uid) {
             change(held);

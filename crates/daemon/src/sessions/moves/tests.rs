@@ -68,6 +68,12 @@ impl Bed {
         self.id(stranger)
     }
 
+    /// A connection is on its way to the own stack.
+    fn comes(&mut self, own: StackId) {
+        self.sessions.moves.charge(CHARGE);
+        self.sessions.steering.redirect(own, &flow()).unwrap();
+    }
+
     fn tend(&mut self, after: Duration) {
         self.sessions.tend(self.now + after);
     }
@@ -102,8 +108,7 @@ fn a_connection_that_cannot_be_taken_is_as_it_was() {
         if gone {
             bed.sessions.steering.remove_stack(earlier).unwrap();
         }
-        bed.sessions.moves.charge(CHARGE);
-        bed.sessions.steering.redirect(own, &flow()).unwrap();
+        bed.comes(own);
         let parking = parking.clone();
         let taking = Taking { parking, expected: None, flow: Some(flow()), before, charge: CHARGE };
         bed.sessions.begin_deposit(id, holder).unwrap();
@@ -230,8 +235,7 @@ fn nobody_gives_connections_to_a_listener_of_others() {
     let (parking, own) = bed.sessions.own_stack().unwrap();
     let (server, stranger) = (bed.id(bed.one), bed.stranger());
     for (from, offered) in [(stranger, 0), (server, 1)] {
-        bed.sessions.moves.charge(CHARGE);
-        bed.sessions.steering.redirect(own, &flow()).unwrap();
+        bed.comes(own);
         let (parking, flow) = (parking.clone(), Some(flow()));
         let taking = Taking { parking, expected: None, flow, before: None, charge: CHARGE };
         let handed = bed.sessions.end_hand((from, listener), (&taking, Vec::new()), Ok(None));
@@ -328,9 +332,8 @@ fn what_the_daemon_has_ended_waits_as_long_as_it_must() {
     let mut bed = Bed::new();
     let (_, own) = bed.sessions.own_stack().unwrap();
     for left in [None, Some(Duration::from_secs(59))] {
-        bed.sessions.moves.charge(CHARGE);
+        bed.comes(own);
         bed.sessions.moves.orphans.insert(flow(), CHARGE);
-        bed.sessions.steering.redirect(own, &flow()).unwrap();
         bed.sessions.flows_ended(&[EndedFlow { flow: flow(), left }], bed.now);
         assert_eq!((bed.redirected(), bed.held()), (None, Held::default()));
         assert_eq!(bed.sessions.steering.end_wait(&flow()), left.map(|_| own));
@@ -362,10 +365,34 @@ fn what_is_left_of_a_connection_makes_way_for_the_next() {
     let mut bed = Bed::new();
     let (parking, own) = bed.sessions.own_stack().unwrap();
     assert!(bed.sessions.wait_out(flow(), 7, bed.now + Duration::from_secs(60)));
-    bed.sessions.moves.charge(CHARGE);
-    bed.sessions.steering.redirect(own, &flow()).unwrap();
+    bed.comes(own);
     let (expected, before, charge) = (None, None, CHARGE);
     let taking = Taking { parking, expected, flow: Some(flow()), before, charge };
     bed.sessions.end_abandon(&taking, Ok(None)).unwrap();
     assert_eq!(bed.sessions.steering.end_wait(&flow()), None);
+}
+
+#[test]
+fn what_is_closed_after_its_connection_has_ended_counts_no_more() {
+    let mut bed = Bed::new();
+    let (parking, own) = bed.sessions.own_stack().unwrap();
+    let (ended, holder) = ([EndedFlow { flow: flow(), left: None }], bed.one);
+    let (expected, flow, before) = (None, Some(flow()), None);
+    let taking = Taking { parking, expected, flow, before, charge: CHARGE };
+    for (first, imported) in [(true, Ok(None)), (false, Ok(None)), (true, Err(ImportError::Full))] {
+        let id = bed.sessions.carry(7, holder.1).unwrap();
+        bed.sessions.begin_deposit(id, holder).unwrap();
+        bed.comes(own);
+        bed.sessions.end_deposit(id, holder, (&taking, Vec::new()), Ok(None)).unwrap();
+        // Its peer has ended it, and the next one between the same ends comes.
+        bed.sessions.flows_ended(&ended, bed.now);
+        bed.comes(own);
+        if first {
+            bed.sessions.carrier_closed(id);
+        }
+        let _ = bed.sessions.end_abandon(&taking, imported);
+        bed.sessions.carrier_closed(id);
+        bed.sessions.flows_ended(&ended, bed.now);
+        assert_eq!((bed.redirected(), bed.held()), (None, Held::default()));
+    }
 }
