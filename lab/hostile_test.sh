@@ -53,6 +53,12 @@ memories() {
   local pid
   for pid in $(ip netns pids "$lab_name-router"); do find "/proc/$pid/fd" -lname '/memfd:millrace-*' 2>/dev/null; done | wc -l
 }
+# Processes of the router's namespace.
+processes() { ip netns pids "$lab_name-router" | wc -l; }
+# The daemon's processes that receive what users hand over. One that has ended is buried when the next one starts.
+judges() { cat /proc/[0-9]*/stat 2>/dev/null | grep -c "^[0-9]* (millrace-judge) [^Z] $daemon "; }
+# File systems of programs (FUSE) that the daemon sees.
+mounts() { grep -c ' - fuse ' "/proc/$daemon/mountinfo"; }
 # KiB of one kind: memory RssAnon (the daemon's own) | RssShmem
 memory() { awk -v key="$1:" '$1 == key {print $2}' "/proc/$daemon/status"; }
 
@@ -90,7 +96,7 @@ check "it keeps a book of ports for those" has_book
 settled() { [ "$(threads)" -le $((first + 2)) ] && equal "$(clients)" echo; }
 check "it has two threads more for them" within 40 settled
 # A thread of the runtime's that was needed at the start has ended when it is looked again.
-before="$(threads) $(files) $(segments) $(memories)"
+before="$(threads) $(files) $(segments) $(memories) $(processes) $(mounts)"
 names >"$lab/threads"
 own=$(memory RssAnon) shared=$(memory RssShmem)
 echo "before: $(threads) threads, $(files) descriptors, $own KiB of its own, $shared KiB shared"
@@ -98,16 +104,31 @@ echo "before: $(threads) threads, $(files) descriptors, $own KiB of its own, $sh
 check "all others are served while neighbours are hostile" lossless asking hostile hostility
 cat "$lab/hostile"
 waits hostile
+# Unless these were skipped, or others were asked for.
+if grep -q -E '^(unclosed|unexamined): ' "$lab/hostile"; then
+  check "what they handed over was waited for" says 'user 200[1-6]: the process that receives' cat "$lab/daemon.log"
+fi
+served_again() {
+  local user
+  for user in "${users[@]:0:4}"; do
+    says 'listening [1-9]' on router "$lab_root/lab/hostile" "$attach" "$lab_socket" 1 1:serves_anything "$user" || return 1
+  done
+}
+check "and their users are served again" within 30 served_again
 # The threads of users end ten seconds after their last client.
 only_the_good_one() { equal "$(clients)" echo; }
 as_before() {
-  local threads files segments memories
-  read -r threads files segments memories <<<"$before"
-  equal "$(segments) $(memories)" "$segments $memories" && equal "$(comm -13 "$lab/threads" <(names))" '' &&
-    [ "$(threads)" -le "$threads" ] && { [ "$(files)" -le "$files" ] || equal "$(files)" "$files"; }
+  local threads files segments memories processes mounts
+  read -r threads files segments memories processes mounts <<<"$before"
+  equal "$(segments) $(memories) $(mounts)" "$segments $memories $mounts" &&
+    equal "$(comm -13 "$lab/threads" <(names))" '' && [ "$(threads)" -le "$threads" ] &&
+    { [ "$(processes)" -le "$processes" ] || equal "$(processes)" "$processes"; } &&
+    { [ "$(files)" -le "$files" ] || equal "$(files)" "$files"; }
 }
 check "none of them is attached any more" within 30 only_the_good_one
-check "no thread, descriptor or memory of theirs is left" within 60 as_before
+check "no process, thread, descriptor, mount or memory of theirs is left" within 60 as_before
+of_the_connected() { equal "$(judges)" "$(value "show stacks" '[.[].uid] | unique | length')"; }
+check "nor a judge but those of users that are connected" within 30 of_the_connected
 grown() { [ $(($(memory RssAnon) - own)) -le "$most" ]; }
 same_shared() { [ $(($(memory RssShmem) - shared)) -le 1024 ]; }
 check "the daemon's own memory has not grown by more than $most KiB" grown

@@ -34,11 +34,12 @@ def word(reply):
 
 
 class Hostile:
-    """One process of one user. `ports`: those that it may use; none for a stranger."""
+    """One process of one user. `ports`: those that it may use; none for a stranger. `made`: what root has made for its deed."""
 
     def __init__(self, path, api, ports, rng):
         self.path, self.api, self.ports, self.rng = path, api, ports, rng
         self.notes = collections.Counter()
+        self.made = None
 
     def note(self, what, count=1):
         self.notes[what] += count
