@@ -1,25 +1,30 @@
 //! Receives, examines and closes what a user's processes hand over to `millraced`: whoever lets that wait for ever keeps this
 //! process, and not the daemon ([`shm::session::judge()`]). The daemon starts one for each such user, with its orders at the
-//! standard input; it ends with them.
+//! standard input and their version as its argument; it ends with them.
 #![forbid(unsafe_code)]
 
 use std::env;
+use std::fmt;
 use std::io::{self, Write as _, stderr};
 use std::os::fd::AsFd as _;
 use std::process::ExitCode;
 
 use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities, set_no_new_privs};
-use shm::session::judge;
+use shm::session::{ORDERS, OTHER_ORDERS, judge};
 
 fn main() -> ExitCode {
+    let version = env::args_os().nth(1);
+    if version.is_none_or(|version| version != *ORDERS.to_string()) {
+        return failed(OTHER_ORDERS, &format!("it knows version {ORDERS} of its orders"));
+    }
     give_up_what_is_not_needed();
     let orders = match io::stdin().as_fd().try_clone_to_owned() {
         Ok(orders) => orders,
-        Err(error) => return failed(&error),
+        Err(error) => return failed(1, &error),
     };
     match judge(orders) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => failed(&error),
+        Err(error) => failed(1, &error),
     }
 }
 
@@ -32,7 +37,7 @@ fn give_up_what_is_not_needed() {
     let _ = set_capabilities(None, sets);
 }
 
-fn failed(error: &dyn std::error::Error) -> ExitCode {
-    let _ = writeln!(stderr(), "millrace-judge is run by millraced only: {error}");
-    ExitCode::FAILURE
+fn failed(status: u8, why: &dyn fmt::Display) -> ExitCode {
+    let _ = writeln!(stderr(), "millrace-judge is run by millraced only: {why}");
+    ExitCode::from(status)
 }

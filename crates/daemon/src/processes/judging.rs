@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{WaitOptions, wait};
 use shm::attach::ChannelError;
-use shm::session::{Brought, Judge};
+use shm::session::{Brought, Judge, ORDERS, OTHER_ORDERS};
 
 use super::sparing::complain;
 
@@ -108,7 +108,7 @@ impl State {
             Err(ChannelError::Closed) => {
                 if let Some(mut ended) = self.running.take() {
                     let (uid, how) = (ended.uid, ended.end());
-                    let how = how.map_or_else(|| "unknown".to_owned(), |how| how.to_string());
+                    let how = how.map_or_else(|| "unknown".to_owned(), said);
                     complain(|| tracing::warn!("{PROGRAM} of user {uid} has ended: {how}"));
                 }
                 Err(ChannelError::Unjudged)
@@ -131,6 +131,16 @@ impl State {
     }
 }
 
+/// How one has ended.
+fn said(how: ExitStatus) -> String {
+    match how.code() {
+        Some(code) if code == i32::from(OTHER_ORDERS) => {
+            "it is of another version than this millraced: restart that".to_owned()
+        }
+        _ => how.to_string(),
+    }
+}
+
 /// The process.
 #[derive(Debug)]
 struct Running {
@@ -149,7 +159,8 @@ impl Running {
         dpdk::close_on_exec()?;
         let (judge, orders) = Judge::pair().map_err(io::Error::other)?;
         let mut command = Command::new(&program);
-        command.stdin(orders).stdout(Stdio::null()).stderr(Stdio::null());
+        command.arg(ORDERS.to_string()).stdin(orders);
+        command.stdout(Stdio::null()).stderr(Stdio::null());
         // Its own group: what a terminal sends to the daemon's ends the daemon first.
         command.env_clear().process_group(0);
         let failed = |error| io::Error::other(format!("{}: {error}", program.display()));
@@ -262,6 +273,15 @@ mod tests {
         judging.state().running = Some(second);
         let next = Held::of(&judging, 1, socket.as_fd()).unwrap();
         assert_ne!(held.number, next.number);
+    }
+
+    #[test]
+    fn one_of_another_version_has_ended_for_that() {
+        let exit = format!("exit {OTHER_ORDERS}");
+        let (mut other, _orders) = running(1, Command::new("sh").args(["-c", exit.as_str()]));
+        let ended = other.process.as_mut().unwrap().wait().unwrap();
+        assert!(said(ended).contains("restart"), "{ended}");
+        assert_eq!(other.end(), Some(ended));
     }
 
     #[test]

@@ -4,10 +4,11 @@
 use std::io::{BufRead as _, BufReader, Lines};
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
-use std::process::{Child, ChildStdout, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
+use shm::session::{ORDERS, OTHER_ORDERS};
 
 use crate::instance::Instance;
 use crate::{daemon, listen, listening, python, serving, until, with_stack};
@@ -258,6 +259,18 @@ fn a_judge_that_is_killed_is_followed_by_another_and_the_log_says_so() {
     listening(listen(&second, stack, 1, &socket));
     assert_ne!(judge(&daemon).0, number);
     assert!(daemon.log().contains("has ended: signal: 9"), "{}", daemon.log());
+}
+
+#[test]
+fn a_judge_takes_orders_of_its_version_only() {
+    let ended = |version: &[String]| {
+        let mut judge = Command::new(env!("CARGO_BIN_EXE_millrace-judge"));
+        judge.args(version).stdin(Stdio::null()).stderr(Stdio::null()).status().unwrap().code()
+    };
+    assert_eq!(ended(&[]), Some(OTHER_ORDERS.into()));
+    assert_eq!(ended(&[(ORDERS + 1).to_string()]), Some(OTHER_ORDERS.into()));
+    // It has none at its standard input.
+    assert_eq!(ended(&[ORDERS.to_string()]), Some(1));
 }
 
 #[test]

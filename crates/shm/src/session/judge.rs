@@ -29,6 +29,11 @@ use super::bound::{Bound, examine};
 use crate::attach::{Channel, ChannelError, FILES, Received, files_of};
 use farewell::Farewell;
 
+/// Version of what a judge is told and answers, its first argument: another version of its program may be installed while the daemon
+/// runs. A change of either bumps it.
+pub const ORDERS: u32 = 1;
+/// With what it ends when it knows another version: `EX_PROTOCOL` of sysexits.h.
+pub const OTHER_ORDERS: u8 = 76;
 /// How long the judge may take to receive a few descriptors, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(2);
 

@@ -12,7 +12,7 @@ mod message;
 mod moving;
 
 pub use bound::{Bound, BoundError, examine, namespace};
-pub use judge::{Brought, Judge, judge};
+pub use judge::{Brought, Judge, ORDERS, OTHER_ORDERS, judge};
 pub use link::{Introduce, Introduced, LINK_LONGEST, LINK_PACKET, LinkPlace, Neighbour};
 pub use message::{
     ClaimsPlace, ConnectionsPlace, Hello, Lease, Listen, Listening, OpenShared, OpenStack,
