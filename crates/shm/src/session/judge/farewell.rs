@@ -63,6 +63,9 @@ impl Farewell {
                     order.files.iter().for_each(end);
                     unheard.extend(order.files);
                 }
+                // Where the daemon has not read an answer, its end (ECONNRESET) is heard before what it has said last. That is
+                // no connection then: it has none held before it has read the answer, nor does the judge answer before it has
+                // heard of those that came before.
                 Ok(None) | Err(ChannelError::Closed | ChannelError::System(_)) => break,
                 Err(_) => {}
             }
