@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use shm::session::{ORDERS, OTHER_ORDERS};
 
 use crate::instance::Instance;
-use crate::{daemon, listen, listening, python, serving, until, with_stack};
+use crate::{ENDLESS, daemon, listen, listening, python, serving, until, with_stack};
 
 /// How long the file systems stay.
 const HELD: Duration = Duration::from_secs(40);
@@ -19,46 +19,18 @@ const HELD: Duration = Duration::from_secs(40);
 /// Serves a file system with one file, in a mount namespace of its own; a child opens that file, and goes on. The file system ends
 /// with the parent, which must not have the file open: whoever has to answer would wait for itself.
 const FILE: &str = r#"
-import ctypes, select, signal, struct
-FLUSH, INIT, LOOKUP, GETATTR, OPEN, FORGET, INTERRUPT = 25, 26, 1, 3, 14, 2, 36
-MS_PRIVATE, CLONE_NEWNS = 0x44000, 0x20000
-libc = ctypes.CDLL(None, use_errno=True)
-def attributes(inode):
-    mode = 0o040755 if inode == 1 else 0o100644
-    return struct.pack("<QQQQQQIIIIIIIIII", inode, 0, 0, 0, 0, 0, 0, 0, 0, mode, 1, 0, 0, 0, 4096, 0)
-def answer(number, error, said=b""):
-    os.write(fuse, struct.pack("<IiQ", 16 + len(said), error, number) + said)
-def serve():
-    while True:
-        _, kind, number, inode = struct.unpack_from("<IIQQ", os.read(fuse, 1 << 20))
-        if kind == INIT:
-            answer(number, 0, struct.pack("<IIIIHHIIHHII24x", 7, 31, 65536, 0, 16, 12, 65536, 1, 0, 0, 0, 0))
-        elif kind == LOOKUP:
-            answer(number, 0, struct.pack("<QQQQII", 2, 0, 1, 1, 0, 0) + attributes(2))
-        elif kind == GETATTR:
-            answer(number, 0, struct.pack("<QII", 1, 0, 0) + attributes(inode))
-        elif kind == OPEN:
-            answer(number, 0, struct.pack("<QII", 7, 0, 0))
-        elif kind not in (FLUSH, FORGET, INTERRUPT):
-            answer(number, -38)
-fuse, folder = -1, os.path.join(os.path.dirname(sys.argv[1]), "mounted")
-os.makedirs(folder, exist_ok=True)
+import select
 try:
-    fuse = os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC)
-    options = b"fd=%d,rootmode=40000,user_id=0,group_id=0" % fuse
-    if libc.unshare(CLONE_NEWNS) != 0 or libc.mount(b"none", b"/", None, MS_PRIVATE, None) != 0 \
-            or libc.mount(b"test", folder.encode(), b"fuse", 0, options) != 0:
-        raise OSError(ctypes.get_errno(), "mount")
+    fuse = mounted(0)
 except OSError:
     print("cannot", flush=True)
     sys.exit(0)
 alive, theirs = os.pipe()
 if os.fork() > 0:
-    signal.alarm(int(sys.argv[4]))
-    serve()
+    serve(fuse, int(sys.argv[4]))
 os.close(fuse)
 os.close(theirs)
-file = os.open(os.path.join(folder, "file"), os.O_RDONLY)
+file = os.open(os.path.join(FOLDER, "file"), os.O_RDONLY)
 def descriptor():
     return file
 def stay():
@@ -68,15 +40,10 @@ def stay():
 /// Has the kernel send a page that is missing, over a connection. Nobody ever brings the page (userfaultfd); an unprivileged process
 /// would have it come from a file system of its own. The connection's lock is held meanwhile.
 const SOCKET: &str = r#"
-import ctypes, fcntl, mmap, platform, select, struct, threading
-number = {"x86_64": 323, "aarch64": 282}.get(platform.machine(), -1)
-missing = ctypes.CDLL(None).syscall(number, os.O_CLOEXEC | os.O_NONBLOCK)
-page = mmap.mmap(-1, mmap.PAGESIZE)
-address = ctypes.addressof(ctypes.c_char.from_buffer(page))
+import select, threading
 try:
-    fcntl.ioctl(missing, 0xc018aa3f, bytearray(struct.pack("QQQ", 0xaa, 0, 0)))
-    fcntl.ioctl(missing, 0xc020aa00, bytearray(struct.pack("QQQQ", address, mmap.PAGESIZE, 1, 0)))
-except (OSError, ValueError):
+    missing, page = missing_page(0)
+except OSError:
     print("cannot", flush=True)
     sys.exit(0)
 listener = socket.create_server(("127.0.0.1", 0))
@@ -176,7 +143,7 @@ fn handed_over(descriptor: &str) -> Option<(Instance, Process)> {
 }
 
 fn hand_over(daemon: &Instance, descriptor: &str) -> Option<Process> {
-    let mut hostile = Process::run(daemon, HOSTILE, &[descriptor, BEGIN, HAND]);
+    let mut hostile = Process::run(daemon, HOSTILE, &[ENDLESS, descriptor, BEGIN, HAND]);
     let said = hostile.says();
     if said == "cannot" {
         eprintln!("skipped: neither file systems of programs (/dev/fuse) nor userfaultfd");

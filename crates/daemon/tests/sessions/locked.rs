@@ -10,7 +10,7 @@ use rustix::fs::{IFlags, MemfdFlags, ioctl_setflags, memfd_create};
 use rustix::process::Signal;
 
 use crate::instance::Instance;
-use crate::{config, daemon, python, stacks, until, with_stack};
+use crate::{ENDLESS, config, daemon, python, stacks, until, with_stack};
 
 /// How long the process stays.
 const HELD: Duration = Duration::from_secs(20);
@@ -18,15 +18,10 @@ const HELD: Duration = Duration::from_secs(20);
 /// Has the kernel write a page that is missing into a stack's memory, and starts the stack. Nobody ever brings the page
 /// (userfaultfd); an unprivileged process would have it come from a file system of its own (FUSE).
 const PROCESS: &str = r#"
-import ctypes, fcntl, mmap, platform, select, struct, threading
-number = {"x86_64": 323, "aarch64": 282}.get(platform.machine(), -1)
-missing = ctypes.CDLL(None).syscall(number, os.O_CLOEXEC | os.O_NONBLOCK)
-page = mmap.mmap(-1, mmap.PAGESIZE)
-address = ctypes.addressof(ctypes.c_char.from_buffer(page))
+import select, threading
 try:
-    fcntl.ioctl(missing, 0xc018aa3f, bytearray(struct.pack("QQQ", 0xaa, 0, 0)))
-    fcntl.ioctl(missing, 0xc020aa00, bytearray(struct.pack("QQQQ", address, mmap.PAGESIZE, 1, 0)))
-except (OSError, ValueError):
+    missing, page = missing_page(0)
+except OSError:
     print("cannot", flush=True)
     sys.exit(0)
 stack, files = open_stack("writer")
@@ -41,7 +36,7 @@ os._exit(0)
 /// A process that has the kernel write into the memory of a stack that is to be started, for [`HELD`]. `None`: there is no
 /// userfaultfd here.
 fn written_to(daemon: &Instance) -> Option<Child> {
-    let mut program = python(daemon, PROCESS);
+    let mut program = python(daemon, &[ENDLESS, PROCESS].concat());
     let mut process =
         program.arg(HELD.as_secs().to_string()).stdout(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();

@@ -80,6 +80,9 @@ fn hello(channel: &Channel) -> Reply {
     ask(channel, &Request::Hello(hello)).0
 }
 
+/// What a program in Python needs to make what no signal ends: a file that is never closed, and a page that never comes.
+const ENDLESS: &str = include_str!("../../../../lab/client/endless.py");
+
 /// A process that runs a program in Python, which begins with `process.py`.
 fn python(daemon: &Instance, program: &str) -> Command {
     let program = [include_str!("process.py"), program].concat();
