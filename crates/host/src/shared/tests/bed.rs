@@ -178,6 +178,20 @@ impl Bed {
         })
     }
 
+    /// What the peer gets until the end of what it is sent.
+    pub(super) fn peer_reads_to_its_end(&mut self) -> Vec<u8> {
+        let mut got = Vec::new();
+        for _ in 0..10_000 {
+            self.settle();
+            match self.peer_reads(50_000) {
+                Ok(some) if some.is_empty() => break,
+                Ok(some) => got.extend(some),
+                Err(error) => assert_eq!(error, Errno::AGAIN),
+            }
+        }
+        got
+    }
+
     pub(super) fn peer_writes(&mut self, data: &[u8]) -> Result<usize, Errno> {
         self.peer(|peer, _| peer.send(CLIENT, &[IoSlice::new(data)], Outgoing::default()))
     }
