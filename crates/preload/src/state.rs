@@ -37,7 +37,7 @@ use crate::waiting::Waiters;
 pub(crate) use alone::{decides, is_alone};
 use attachment::{Attachment, Way};
 pub(crate) use carriers::carried_by;
-pub(crate) use datagrams::is_the_kernels;
+pub(crate) use datagrams::{STAMPS, is_the_kernels};
 pub(crate) use held::Awaited;
 pub(crate) use listener::{closes_on_exec, status_flags};
 pub(crate) use options::word;

@@ -59,7 +59,7 @@ pub(super) const INHERITED_V6: &[(c_int, c_int)] = &[
 ];
 
 /// Options of which each switches off what others have set: those that are on are taken over.
-pub(super) const STAMPS: [(c_int, c_int); 6] = [
+pub(crate) const STAMPS: [(c_int, c_int); 6] = [
     (libc::SOL_SOCKET, libc::SO_TIMESTAMP),
     (libc::SOL_SOCKET, libc::SO_TIMESTAMPNS),
     (libc::SOL_SOCKET, libc::SO_TIMESTAMPING),

@@ -8,7 +8,7 @@ use host::Errno;
 use libc::socklen_t;
 
 use crate::kinds::Kind;
-use crate::state::{is_alone, word};
+use crate::state::{STAMPS, is_alone, word};
 use crate::{address, errno, internal, memory, real};
 
 /// A level, and a name there.
@@ -35,14 +35,8 @@ const OF_BOTH: [Name; 5] = [
     (libc::IPPROTO_IPV6, IPV6_RECVERR_RFC4884),
     (libc::IPPROTO_IPV6, libc::IPV6_FLOWINFO_SEND),
 ];
-/// The same, of TCP sockets.
-const OF_STREAMS: [Name; 12] = [
-    (libc::SOL_SOCKET, libc::SO_TIMESTAMP),
-    (libc::SOL_SOCKET, libc::SO_TIMESTAMPNS),
-    (libc::SOL_SOCKET, libc::SO_TIMESTAMPING),
-    (libc::SOL_SOCKET, libc::SO_TIMESTAMP_NEW),
-    (libc::SOL_SOCKET, libc::SO_TIMESTAMPNS_NEW),
-    (libc::SOL_SOCKET, libc::SO_TIMESTAMPING_NEW),
+/// The same, of TCP sockets, and [`STAMPS`].
+const OF_STREAMS: [Name; 6] = [
     (libc::IPPROTO_IP, libc::IP_RECVERR),
     (libc::IPPROTO_IPV6, libc::IPV6_RECVERR),
     (libc::IPPROTO_TCP, libc::TCP_THIN_LINEAR_TIMEOUTS),
@@ -153,6 +147,7 @@ fn refusal(is_stream: bool, name: Name, number: c_int) -> Option<Errno> {
         (libc::IPPROTO_TCP, TCP_RTO_MAX_MS) => is_stream && number != LONGEST_RTO,
         name if ALWAYS.contains(&name) => true,
         name if KEYS.contains(&name) => is_stream,
+        name if STAMPS.contains(&name) => is_stream && number != 0,
         name => number != 0 && (OF_BOTH.contains(&name) || of_kind.contains(&name)),
     };
     is_refused.then_some(Errno::NOPROTOOPT)
