@@ -70,40 +70,42 @@ static void executed_clean(void) {
   ended(child);
 }
 
-static void spawned(void) {
-  struct pair p = pair();
-  pid_t child = spawn("child-echo", p.fd, NULL);
+// The child sends back what comes, until the end.
+static void sends_back(struct pair p, pid_t child) {
   R(close(p.fd));
   peer_sends(p.peer, 1000);
   peer_reads(p.peer, 1000);
   peer_shuts(p.peer, SHUT_WR);
   peer_reads(p.peer, 1);
   ended(child);
+}
+
+static posix_spawn_file_actions_t standard_streams(int fd) {
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, fd, 0);
+  posix_spawn_file_actions_adddup2(&actions, fd, 1);
+  return actions;
+}
+
+static void spawned(void) {
+  struct pair p = pair();
+  pid_t child = spawn("child-echo", p.fd, NULL);
+  sends_back(p, child);
 }
 
 // As inetd starts a server: the connection is its standard input and output.
 static void as_standard_input(void) {
   struct pair p = pair();
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, p.fd, 0);
-  posix_spawn_file_actions_adddup2(&actions, p.fd, 1);
+  posix_spawn_file_actions_t actions = standard_streams(p.fd);
   pid_t child = spawn("child-cat", 0, &actions);
-  R(close(p.fd));
-  peer_sends(p.peer, 1000);
-  peer_reads(p.peer, 1000);
-  peer_shuts(p.peer, SHUT_WR);
-  peer_reads(p.peer, 1);
-  ended(child);
+  sends_back(p, child);
 }
 
 // Somebody else's program, which may know nothing of this stack.
 static void to_cat(void) {
   struct pair p = pair();
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, p.fd, 0);
-  posix_spawn_file_actions_adddup2(&actions, p.fd, 1);
+  posix_spawn_file_actions_t actions = standard_streams(p.fd);
   char *words[] = {"cat", NULL};
   pid_t child = -1;
   R(posix_spawnp(&child, "cat", &actions, NULL, words, environ));
@@ -188,12 +190,7 @@ static void executed_at(void) {
     _exit(100);
   }
   peer_reads(p.peer, 5);
-  R(close(p.fd));
-  peer_sends(p.peer, 1000);
-  peer_reads(p.peer, 1000);
-  peer_shuts(p.peer, SHUT_WR);
-  peer_reads(p.peer, 1);
-  ended(child);
+  sends_back(p, child);
 }
 
 // What the program does when a case has executed it.
