@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use shm::Segment;
 use shm::attach::{
-    Channel, ChannelError, PeerCredentials, PeerProcess, Refusal, Waiting, look, skip,
+    Channel, ChannelError, PeerCredentials, PeerProcess, Refusal, Waiting, look, skip, skip_bare,
 };
 use shm::bell::allow_descriptors;
 use shm::session::Brought;
@@ -130,6 +130,7 @@ impl Connection {
             ChannelError::Unjudged => no_resources(&problem),
             _ => invalid(&problem),
         };
+        let _ = skip_bare(self.channel.as_fd());
         let _ = self.say(&R::from(refusal), &[]);
         problem
     }

@@ -248,7 +248,13 @@ impl Channel {
         let mut bytes = vec![0; MESSAGE];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(FILES))];
         let mut ancillary = RecvAncillaryBuffer::new(&mut space);
-        let got = recvmsg(&self.socket, &mut [IoSliceMut::new(&mut bytes)], &mut ancillary, flags);
+        let mut receive =
+            || recvmsg(&self.socket, &mut [IoSliceMut::new(&mut bytes)], &mut ancillary, flags);
+        // A connection that was reset says so once, and then what was said before.
+        let got = match receive() {
+            Err(rustix::io::Errno::CONNRESET) => receive(),
+            got => got,
+        };
         let got = match got {
             Err(rustix::io::Errno::CONNRESET) => return Err(ChannelError::Closed),
             got => got?,
@@ -341,6 +347,16 @@ mod tests {
         assert!(there.is_closed());
         assert!(matches!(there.receive::<Request>(), Err(ChannelError::Closed)));
         assert!(matches!(there.send(&Request::Ports, &[]), Err(ChannelError::Closed)));
+    }
+
+    #[test]
+    fn what_was_said_last_is_heard_of_a_connection_that_was_reset() {
+        let (here, there) = Channel::pair().unwrap();
+        there.send(&Request::Ports, &[]).unwrap();
+        here.send(&Request::Ports, &[]).unwrap();
+        drop(there);
+        assert_eq!(here.receive::<Request>().unwrap().message, Request::Ports);
+        assert!(matches!(here.receive::<Request>(), Err(ChannelError::Closed)));
     }
 
     #[test]

@@ -14,7 +14,7 @@ pub(crate) use channel::files_of;
 pub use channel::{
     Channel, ChannelError, FILES, MESSAGE, PeerCredentials, PeerProcess, Received, parse,
 };
-pub use look::{Waiting, look, peek, skip};
+pub use look::{Waiting, look, peek, skip, skip_bare};
 pub use message::{
     BufferPlace, ChannelPlace, Direction, FilterText, Hello, Open, Opened, PROTOCOL, PortInfo,
     PortQueue, Refusal, RefusalKind, Reply, Request, RingPlace, Spread, Take, VERSION, Welcome,
