@@ -13,6 +13,8 @@ use transport::moving::{Carried, Reader};
 
 /// Looks for an answer before the thread that listens sleeps: the worker is awake, or wakes at once.
 const LOOKS: usize = 2000;
+/// Looks until the core is left to others, again and again: the worker may be one of them. About a microsecond.
+const ALONE: usize = 32;
 /// Sleeps without an answer until the worker is given up; how long each takes is [`Wire::wait`]'s to say.
 const SLEEPS: usize = 50;
 /// Pauses without room in the ring of commands until the same; how long each takes is [`Wire::pause`]'s to say.
@@ -267,6 +269,9 @@ fn look(answers: &mut Consumer, bytes: &mut Vec<u8>) -> bool {
             answers.sleeps().announce();
         }
         let Some(taken) = answers.next() else {
+            if look % ALONE == ALONE - 1 {
+                std::thread::yield_now();
+            }
             std::hint::spin_loop();
             continue;
         };
