@@ -47,8 +47,8 @@ impl Sessions {
         if address.port() != 0 {
             return self.stack.bind(address, &binding).map_err(refused);
         }
-        let mut walk = self.leases.shuffled();
-        while let Some(port) = walk.next(&self.leases) {
+        let mut walk = self.leases.anywhere();
+        while let Some(port) = walk.next(&mut self.leases) {
             match self.stack.bind(SocketAddr::new(address.ip(), port), &binding) {
                 Err(BindError::InUse) => {}
                 bound => return bound.map_err(refused),
@@ -62,8 +62,8 @@ impl Sessions {
         if address.port() != 0 {
             return self.stack.udp_bind(address, &options).map_err(|_| Errno::ADDRINUSE);
         }
-        let mut walk = self.leases.shuffled();
-        while let Some(port) = walk.next(&self.leases) {
+        let mut walk = self.leases.anywhere();
+        while let Some(port) = walk.next(&mut self.leases) {
             match self.stack.udp_bind(SocketAddr::new(address.ip(), port), &options) {
                 Err(UdpError::InUse) => {}
                 bound => return bound.map_err(|_| Errno::ADDRINUSE),

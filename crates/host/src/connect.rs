@@ -143,8 +143,8 @@ impl Sessions {
         // Bound without a port.
         let own = session.bound().map(|address| address.ip());
         let source = own.filter(|ip| !ip.is_unspecified()).unwrap_or(source);
-        let mut walk = self.leases.shuffled();
-        while let Some(port) = walk.next(&self.leases) {
+        let mut walk = self.leases.towards(source, remote);
+        while let Some(port) = walk.next(&mut self.leases) {
             match self.stack.connect(now, source, port, remote, options) {
                 Err(ConnectError::InUse) => {}
                 opened => return opened.map_err(refused),
