@@ -22,11 +22,7 @@ impl Served {
         }
         // Datagrams for which there is no room are lost, as in any network.
         let rest = if self.flow(id).frames { Vec::new() } else { self.rest(id) };
-        let flow = std::mem::take(self.flow(id));
-        self.free(flow);
-        if let Some(record) = self.end.records.get(id.0) {
-            record.say(0);
-        }
+        self.end_flow(id);
         if rest.is_empty() {
             return self.sessions.close(id);
         }

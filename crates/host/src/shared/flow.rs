@@ -23,6 +23,12 @@ pub(super) struct Flow {
 }
 
 impl Flow {
+    /// Its session has ended. The next one at its number stands in the same lists still.
+    pub(super) fn take(&mut self) -> Self {
+        let next = Self { listed: self.listed, starved: self.starved, ..Self::default() };
+        std::mem::replace(self, next)
+    }
+
     /// Whether something goes through its FIFOs.
     pub(super) fn moves(&self) -> bool {
         self.flows || self.frames

@@ -86,11 +86,7 @@ impl Served {
             }
         }
         let parcel = self.sessions.export(id, self.now)?;
-        let flow = std::mem::take(self.flow(id));
-        self.free(flow);
-        if let Some(record) = self.end.records.get(id.0) {
-            record.say(0);
-        }
+        self.end_flow(id);
         Ok(parcel)
     }
 

@@ -42,13 +42,26 @@ impl Served {
 
     /// A session begins at this number.
     pub(super) fn begin(&mut self, id: Id, flows: bool) {
-        let fresh = Flow { flows, ..Flow::default() };
-        let old = std::mem::replace(self.flow(id), fresh);
+        let old = self.flow(id).take();
+        self.flow(id).flows = flows;
         self.free(old);
         if let Some(record) = self.end.records.get(id.0) {
             record.clear();
         }
         self.attend(id, Mask::NONE);
+    }
+
+    /// A session is no more. What is left in the process's FIFO goes nowhere: all of it counts as read, so that the process can use the
+    /// memory again.
+    pub(super) fn end_flow(&mut self, id: Id) {
+        let mut flow = self.flow(id).take();
+        if let Some(record) = self.end.records.get(id.0) {
+            let place = record.outward();
+            let left = flow.outward.len(&place).unwrap_or(0);
+            flow.outward.consume(&place, left);
+            record.say(0);
+        }
+        self.free(flow);
     }
 
     /// A session's FIFOs are used no more.
@@ -239,9 +252,12 @@ impl Served {
     pub(super) fn reclaim(&mut self) {
         for _ in 0..self.holding.len() {
             let Some(id) = self.holding.pop_front() else { return };
-            let _ = self.unread(id);
             self.flow(id).listed = false;
-            self.list(id);
+            // One that has ended has given its chunks back, and its record still says how far its data was read.
+            if self.flow(id).inward.holds() {
+                let _ = self.unread(id);
+                self.list(id);
+            }
         }
     }
 

@@ -10,6 +10,7 @@ use super::*;
 use crate::{Domain, Errno, How, Id, Incoming, Kind, Mask, Outgoing};
 
 mod bed;
+mod chunks;
 mod datagrams;
 mod moving;
 mod options;
