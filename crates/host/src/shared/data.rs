@@ -24,20 +24,29 @@ impl Remote {
     pub(super) fn begin(&mut self, id: Id) {
         let at = id.0 as usize;
         self.dead.remove(&id);
+        // The worker has answered a question about this number, and so is through with the session before.
+        if let Some(mut outward) = self.ended.remove(&id) {
+            outward.end(&mut self.chunks);
+        }
         if at >= self.own.len() {
             self.own.resize_with(at + 1, Own::default);
         }
         if let Some(own) = self.own.get_mut(at) {
-            own.outward.end(&mut self.chunks);
-            *own = Own { is_there: true, ..Own::default() };
+            own.take().end(&mut self.chunks);
+            own.is_there = true;
         }
     }
 
-    /// It is no more.
+    /// It is no more. What the worker has not read yet stays as it is until then.
     pub(super) fn end(&mut self, id: Id) {
-        if let Some(own) = self.own.get_mut(id.0 as usize) {
-            own.outward.end(&mut self.chunks);
-            *own = Own::default();
+        let Self { own, end, chunks, ended, .. } = self;
+        let found = own.get_mut(id.0 as usize).zip(end.records.get(id.0));
+        let Some((own, record)) = found else { return };
+        let mut outward = own.take();
+        // If the worker does not keep to the protocol, nothing is given back.
+        let _ = outward.look(&record.outward(), chunks);
+        if outward.holds() {
+            ended.insert(id, outward);
         }
     }
 
@@ -203,6 +212,13 @@ impl Remote {
 
     /// Takes back the chunks that the worker is through with.
     pub(super) fn reclaim(&mut self) {
+        let Self { end, chunks, ended, .. } = self;
+        ended.retain(|id, outward| {
+            if let Some(record) = end.records.get(id.0) {
+                let _ = outward.look(&record.outward(), chunks);
+            }
+            outward.holds()
+        });
         for _ in 0..self.holding.len() {
             let Some(id) = self.holding.pop_front() else { return };
             self.waiting(id);

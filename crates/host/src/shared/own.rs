@@ -42,10 +42,17 @@ pub(super) struct Kept {
 transport::carried!(Kept { timeouts, low_water, lingers, wanted, reshapes });
 
 impl Own {
+    /// Its session has ended. The next one at its number stands in the same list still. Gives its side of the FIFO.
+    pub(super) fn take(&mut self) -> Writer {
+        let next = Self { listed: self.listed, ..Self::default() };
+        std::mem::replace(self, next).outward
+    }
+
     /// It is connected no more, and may be again.
     pub(super) fn restart(&mut self, chunks: &mut Chunks) {
-        self.outward.end(chunks);
-        *self = Self { is_there: true, kept: self.kept, ..Self::default() };
+        let kept = self.kept;
+        self.take().end(chunks);
+        (self.is_there, self.kept) = (true, kept);
     }
 }
 

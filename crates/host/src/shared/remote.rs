@@ -1,9 +1,9 @@
 //! The process's side: calls go to the stack's worker, data through the FIFOs.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use shm::fifo::Chunks;
+use shm::fifo::{self, Chunks};
 use shm::{Meta, PushError, SleepWord};
 use tables::PagedQueue;
 use transport::moving::{Carried, Reader, Writer};
@@ -33,6 +33,8 @@ pub struct Remote {
     pub(super) own: Vec<Own>,
     /// Sessions with chunks.
     pub(super) holding: PagedQueue<Id>,
+    /// Of sessions that have ended: what was written and the worker has not read, as far as is known.
+    pub(super) ended: BTreeMap<Id, fifo::Writer>,
     /// One of them had no chunk for what it was to send.
     pub(super) starving: bool,
     /// Commands without an answer for which there was no room, in order.
@@ -64,6 +66,7 @@ impl Remote {
             split: None,
             own,
             holding: PagedQueue::new(),
+            ended: BTreeMap::new(),
             starving: false,
             backlog: VecDeque::new(),
             ready: PagedQueue::new(),

@@ -242,6 +242,11 @@ impl Bed {
         self.host.lock().unwrap().served.held_beside()
     }
 
+    /// Sessions in the lists of those that have chunks: the process's and the worker's.
+    pub(super) fn listed(&self) -> (usize, usize) {
+        (self.remote.holding.len(), self.host.lock().unwrap().served.holding.len())
+    }
+
     pub(super) fn is_broken(&self) -> bool {
         self.host.lock().unwrap().served.is_broken()
     }

@@ -25,6 +25,46 @@ fn with_another(chunks: u32) -> Bed {
     bed
 }
 
+fn other_writes(bed: &mut Bed, data: &[u8]) -> Result<usize, Errno> {
+    bed.remote.send(OTHER, &[IoSlice::new(data)], Outgoing::default())
+}
+
+/// The peer reads all that it is sent.
+fn peer_reads_all(bed: &mut Bed, count: usize) {
+    let mut got = 0;
+    for _ in 0..1000 {
+        bed.settle();
+        got += bed.peer_reads(50_000).unwrap_or_default().len();
+        if got == count {
+            return;
+        }
+    }
+    panic!("{got} of {count} bytes");
+}
+
+#[test]
+fn what_was_written_before_a_close_is_not_written_over() {
+    let mut bed = with_another(64);
+    assert_eq!(bed.write(b"of this one"), Ok(11));
+    bed.remote.close(SERVER);
+    // Before the worker looks.
+    assert_eq!(other_writes(&mut bed, b"of the other"), Ok(12));
+    bed.settle();
+    assert_eq!(bed.peer_reads(100).unwrap(), b"of this one");
+}
+
+#[test]
+fn a_session_that_ends_gives_its_chunks_back_when_the_worker_has_read_them() {
+    let mut bed = with_another(16);
+    let all = bytes(16 * CHUNK);
+    assert_eq!(bed.write(&all), Ok(all.len()));
+    bed.remote.close(SERVER);
+    assert_eq!(other_writes(&mut bed, b"x"), Err(Errno::AGAIN));
+    bed.settle();
+    assert_eq!(other_writes(&mut bed, &all), Ok(all.len()));
+    assert!(!bed.is_broken());
+}
+
 #[test]
 fn a_worker_that_looks_for_chunks_passes_over_sessions_that_have_ended() {
     let mut bed = with_another(16);
@@ -40,4 +80,21 @@ fn a_worker_that_looks_for_chunks_passes_over_sessions_that_have_ended() {
     bed.settle();
     assert_eq!(bed.remote.pending(OTHER), Ok(16 * CHUNK), "all that there are");
     assert!(!bed.is_broken());
+}
+
+#[test]
+fn sessions_that_come_and_go_stand_in_the_lists_once() {
+    let mut bed = Bed::connected(64);
+    for _ in 0..5 {
+        bed.peer_writes(b"GET").unwrap();
+        bed.settle();
+        assert_eq!(bed.read(10).unwrap(), b"GET");
+        assert_eq!(bed.write(b"200"), Ok(3));
+        peer_reads_all(&mut bed, 3);
+        bed.remote.close(SERVER);
+        bed.peer(|peer, _| peer.close(CLIENT));
+        bed.settle();
+        meet(&mut bed, CLIENT, SERVER);
+    }
+    assert_eq!(bed.listed(), (1, 1));
 }
