@@ -165,18 +165,15 @@ impl Remote {
             return None;
         }
         let wanted: usize = data.iter().map(|piece| piece.len()).sum();
-        let mut written = 0;
-        for announced in [false, true] {
-            let mut here = self.here(id)?;
-            written = here.write(data)?;
-            if written > 0 || wanted == 0 || announced {
-                break;
-            }
-            here.record.outward_waits().announce();
+        let mut written = self.here(id)?.write(data, 0)?;
+        if written < wanted {
+            // Whoever finds too little room is told when there is some, also if a part of it was written.
+            self.here(id)?.record.outward_waits().announce();
             if self.chunks.free() == 0 {
                 self.reclaim();
-                self.starving = true;
             }
+            written += self.here(id)?.write(data, written)?;
+            self.starving |= written < wanted && self.chunks.free() == 0;
         }
         self.list(id);
         if written > 0 {
@@ -309,16 +306,20 @@ impl Here<'_> {
         Ok(is_half && record.inward_waits().claim_wake())
     }
 
-    /// Writes as much as there is room for. `None`: the worker does not keep to the protocol.
-    fn write(&mut self, data: &[IoSlice<'_>]) -> Option<usize> {
+    /// Writes as much as there is room for, of what is behind the first `skipped` bytes. `None`: the worker does not keep to the
+    /// protocol.
+    fn write(&mut self, data: &[IoSlice<'_>], skipped: usize) -> Option<usize> {
         let Self { own, record, chunks, outward, is_lost, .. } = self;
         let place = record.outward();
         if own.outward.look(&place, chunks).is_err() {
             **is_lost = true;
             return None;
         }
-        let mut written = 0;
+        let (mut skipped, mut written) = (skipped, 0);
         for piece in data {
+            let before = skipped.min(piece.len());
+            skipped -= before;
+            let piece = piece.get(before..).unwrap_or_default();
             let count = own.outward.write(&place, (outward, chunks), piece);
             written += count;
             if count < piece.len() {

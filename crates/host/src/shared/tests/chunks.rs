@@ -1,4 +1,4 @@
-//! Chunks of sessions that end.
+//! Chunks of sessions that end or are idle, and who waits for some.
 
 use super::bed::LISTENER;
 use super::*;
@@ -97,4 +97,23 @@ fn sessions_that_come_and_go_stand_in_the_lists_once() {
         meet(&mut bed, CLIENT, SERVER);
     }
     assert_eq!(bed.listed(), (1, 1));
+}
+
+#[test]
+fn who_has_written_a_part_is_told_of_room() {
+    let mut bed = Bed::connected(64);
+    let data = bytes(200_000);
+    let written = bed.write(&data).unwrap();
+    assert!(written < data.len());
+    peer_reads_all(&mut bed, written);
+    assert!(bed.told(SERVER).has(Mask::OUT));
+}
+
+#[test]
+fn a_write_has_the_chunks_that_idle_sessions_keep() {
+    let mut bed = with_another(16);
+    let most = bytes(15 * CHUNK);
+    assert_eq!(bed.write(&most), Ok(most.len()));
+    peer_reads_all(&mut bed, most.len());
+    assert_eq!(other_writes(&mut bed, &bytes(2 * CHUNK)), Ok(2 * CHUNK));
 }
