@@ -44,10 +44,16 @@ impl Errand {
         rings
     }
 
+    /// Whether the thread has not done it yet.
+    #[must_use]
+    pub fn is_due(&self) -> bool {
+        self.due.load(Ordering::Relaxed)
+    }
+
     /// Whether it is to be done; asked by the thread, which does it then.
     #[must_use]
     pub fn take(&self) -> bool {
-        self.due.load(Ordering::Relaxed) && self.due.swap(false, Ordering::Acquire)
+        self.is_due() && self.due.swap(false, Ordering::Acquire)
     }
 }
 
@@ -91,6 +97,12 @@ impl ClientWake {
         self.listens.then(|| self.watch.as_fd())
     }
 
+    /// Whether rings may be lost: of those that were told, the bell is not drained yet. The worker looks by the timer, too.
+    #[must_use]
+    pub fn may_be_full(&self) -> bool {
+        self.drain.is_due()
+    }
+
     /// Takes back what was rung. `now`: TSC cycles.
     pub fn clear(&mut self, now: u64) {
         if !self.watch.clear() {
@@ -102,6 +114,18 @@ impl ClientWake {
             self.due = earliest;
         }
         self.due = self.due.wrapping_add(gap);
+        self.note_ring();
+    }
+
+    /// The same of a client that has given the worker something to do. That is bounded as work is, and waits for no timer however often
+    /// it comes.
+    pub fn clear_for_work(&mut self) {
+        if self.watch.clear() {
+            self.note_ring();
+        }
+    }
+
+    fn note_ring(&mut self) {
         self.woken += 1;
         if self.woken >= self.most {
             self.woken = 0;
@@ -132,6 +156,25 @@ mod tests {
             }
         }
         assert!(!errand.take());
+    }
+
+    #[test]
+    fn a_client_that_has_work_may_wake_a_worker_as_often_as_it_likes() {
+        let (watch, drain, theirs) = shm::bell::inward().unwrap();
+        let errand = Errand::new(Arc::new(Doorbell::new().unwrap()));
+        let mut wake = ClientWake::new(watch, 1, errand.clone());
+        let mut drained = 0;
+        for _ in 0..1000 {
+            assert!(wake.arm(1 << 50) && wake.event().is_some());
+            assert_eq!(send(&theirs, &[1], SendFlags::DONTWAIT), Ok(1));
+            wake.clear_for_work();
+            if wake.may_be_full() {
+                assert!(errand.take() && !wake.may_be_full());
+                drain.drain();
+                drained += 1;
+            }
+        }
+        assert_eq!(drained, 1000 / RINGS);
     }
 
     #[test]

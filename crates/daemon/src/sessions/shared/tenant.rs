@@ -300,7 +300,8 @@ impl Tenant {
 
     /// Whether it is to be looked at soon, though nobody rings.
     pub(super) fn is_waiting(&mut self) -> bool {
-        self.served.is_starved() || self.wake.event().is_none() || self.heir.is_some()
+        let is_deaf = self.wake.event().is_none() || self.wake.may_be_full();
+        is_deaf || self.served.is_starved() || self.heir.is_some()
     }
 
     /// After a sleep; `now`: TSC cycles.
@@ -308,7 +309,12 @@ impl Tenant {
         self.served.sleeps().withdraw();
         self.queues.withdraw();
         self.queues.clear();
-        self.wake.clear(now);
+        // A ring that brings a command costs its user a part of its share of the worker's time, and nobody else anything.
+        if self.served.has_commands() {
+            self.wake.clear_for_work();
+        } else {
+            self.wake.clear(now);
+        }
     }
 
     /// Whether something has come since.
