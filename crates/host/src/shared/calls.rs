@@ -239,7 +239,7 @@ impl Remote {
             (at, name).put(to);
             to.bytes.extend_from_slice(value);
         };
-        let goes_along = !self.is_answered() && self.flows(id);
+        let goes_along = !self.is_answered() && self.takes_switches(id);
         if let Some(sends) = switch_sends(at, name, value).filter(|_| goes_along) {
             let touched = self.touched;
             if self.is_lost {

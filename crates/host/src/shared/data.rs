@@ -58,9 +58,11 @@ impl Remote {
         Some(Here { own, record: records.get(id.0)?, chunks, inward, outward, is_lost })
     }
 
-    /// Whether data goes through its FIFOs.
-    pub(super) fn flows(&self, id: Id) -> bool {
-        self.end.records.get(id.0).is_some_and(|record| Status(record.status()).flows())
+    /// Whether a switch cannot be refused: it is a stream that is connected, or about to be, or listens.
+    pub(super) fn takes_switches(&self, id: Id) -> bool {
+        let is_stream = self.own.get(id.0 as usize).is_some_and(|own| own.datagrams.is_none());
+        let status = self.end.records.get(id.0).map(|record| Status(record.status()));
+        is_stream && status.is_some_and(|status| status.flows() || status.mask().is_empty())
     }
 
     /// What `poll` says of a session.

@@ -57,3 +57,20 @@ fn nobody_waits_for_a_switch() {
     assert_eq!(bed.remote.set_option(Id(60), 6, 3, &on), Err(Errno::BADF));
     assert!(!bed.is_broken());
 }
+
+#[test]
+fn nobody_waits_for_a_switch_of_a_connection_that_begins() {
+    let mut bed = Bed::new(64);
+    let on = 1_i32.to_ne_bytes();
+    bed.remote.add_ports(20_000, 16);
+    bed.remote.open(SERVER, Domain::V4, Kind::Stream).unwrap();
+    let begun = bed.remote.connect(SERVER, at(1, 0).ip(), at(2, 80));
+    assert_eq!(begun, Err(Errno::INPROGRESS));
+    let host = Arc::clone(&bed.host);
+    let held = host.lock().unwrap();
+    // TCP_NODELAY, as clients set it.
+    bed.remote.set_option(SERVER, 6, 1, &on).unwrap();
+    drop(held);
+    assert_eq!(&*bed.remote.option(SERVER, 6, 1, 4).unwrap(), on);
+    assert!(!bed.is_broken());
+}
