@@ -25,35 +25,72 @@ graph::edges! {
 
 /// The node.
 pub(crate) struct StackInput {
-    state: State,
-    steering: SteeringReader,
+    judge: Judge,
+    four: Sound<V4>,
+    six: Sound<V6>,
 }
 
 impl StackInput {
     /// The node; the routes say which addresses are the router's own.
     #[must_use]
     pub(crate) fn new(state: State, steering: SteeringReader) -> Self {
-        Self { state, steering }
+        Self { judge: Judge { state, steering }, four: Sound::new(), six: Sound::new() }
+    }
+}
+
+/// Whose addresses and ports are whose.
+struct Judge {
+    state: State,
+    steering: SteeringReader,
+}
+
+/// Packets of one version whose headers are sound, and what these say. It is kept from vector to vector: to clear arrays for a
+/// whole one takes longer than to judge the few packets that a round mostly brings.
+struct Sound<F: Family> {
+    slots: Vec<Slot>,
+    sources: Vec<F::Key>,
+    flows: Vec<Flow>,
+    /// What the routes say of the sources.
+    values: Vec<u32>,
+}
+
+impl<F: Family> Sound<F> {
+    fn new() -> Self {
+        Self {
+            slots: Vec::with_capacity(CAPACITY),
+            sources: Vec::with_capacity(CAPACITY),
+            flows: Vec::with_capacity(CAPACITY),
+            values: Vec::with_capacity(CAPACITY),
+        }
     }
 
-    /// Judges those of one version whose headers are sound, and lets them go on.
-    fn pass<F: Family>(
-        &self,
-        slots: &[Slot],
-        sources: &[F::Key],
-        flows: &[Flow; CAPACITY],
-        (cx, next): (&mut Context<'_, Next>, Next),
-    ) {
-        let mut values = [0; CAPACITY];
-        let values = &mut values[..slots.len().min(CAPACITY)];
-        F::look_up(&self.state, sources, values);
+    fn clear(&mut self) {
+        self.slots.clear();
+        self.sources.clear();
+        self.flows.clear();
+        self.values.clear();
+    }
+
+    fn push(&mut self, slot: Slot, source: F::Key, flow: Flow) {
+        self.slots.push(slot);
+        self.sources.push(source);
+        self.flows.push(flow);
+    }
+
+    /// Judges them, and lets those go on that may.
+    fn pass(&mut self, judge: &Judge, cx: &mut Context<'_, Next>, next: Next) {
+        let Self { slots, sources, flows, values } = self;
+        if slots.is_empty() {
+            return;
+        }
+        values.resize(sources.len(), 0);
+        F::look_up(&judge.state, sources, values);
         let (mut good, mut long) = (Picked::new(), Picked::new());
-        for (&slot, &value) in slots.iter().zip(values.iter()) {
+        for ((&slot, flow), &value) in slots.iter().zip(flows.iter()).zip(values.iter()) {
             let Some(id) = cx.vector.stack[usize::from(slot)] else { continue };
-            let flow = &flows[usize::from(slot)];
             if value != reserved::LOCAL {
                 cx.refuse_of(slot, id, Reason::StackSource);
-            } else if !self.steering.lets_send(id, flow) {
+            } else if !judge.steering.lets_send(id, flow) {
                 cx.refuse_of(slot, id, Reason::StackPort);
             } else if is_to_be_cut(cx.vector.network(slot)) {
                 long.push(slot);
@@ -74,50 +111,24 @@ impl Node for StackInput {
     }
 
     fn process(&mut self, slots: &[Slot], cx: &mut Context<'_, Next>) {
-        let (mut four, mut six) = (Picked::new(), Picked::new());
-        let mut flows = [NO_FLOW; CAPACITY];
-        let (mut keys4, mut count4) = ([0; CAPACITY], 0);
-        let (mut keys6, mut count6) = ([0; CAPACITY], 0);
+        let Self { judge, four, six } = self;
+        four.clear();
+        six.clear();
         for &slot in slots {
             let Some(id) = cx.vector.stack[usize::from(slot)] else {
                 cx.drop(slot, Reason::StackGone);
                 continue;
             };
             match flow_of(cx.vector.network(slot)) {
-                Ok(flow) => {
-                    match flow.local.ip() {
-                        IpAddr::V4(source) => {
-                            keys4[count4 % CAPACITY] = source.to_bits();
-                            count4 += 1;
-                            four.push(slot);
-                        }
-                        IpAddr::V6(source) => {
-                            keys6[count6 % CAPACITY] = source.to_bits();
-                            count6 += 1;
-                            six.push(slot);
-                        }
-                    }
-                    flows[usize::from(slot)] = flow;
-                }
+                Ok(flow) => match flow.local.ip() {
+                    IpAddr::V4(source) => four.push(slot, source.to_bits(), flow),
+                    IpAddr::V6(source) => six.push(slot, source.to_bits(), flow),
+                },
                 Err(reason) => cx.refuse_of(slot, id, reason),
             }
         }
-        if count4 > 0 {
-            self.pass::<V4>(
-                four.of(slots),
-                &keys4[..count4.min(CAPACITY)],
-                &flows,
-                (cx, Next::Output4),
-            );
-        }
-        if count6 > 0 {
-            self.pass::<V6>(
-                six.of(slots),
-                &keys6[..count6.min(CAPACITY)],
-                &flows,
-                (cx, Next::Output6),
-            );
-        }
+        four.pass(judge, cx, Next::Output4);
+        six.pass(judge, cx, Next::Output6);
     }
 
     fn describe(&self, vector: &Vector, slot: Slot) -> String {
@@ -128,11 +139,6 @@ impl Node for StackInput {
         }
     }
 }
-
-const NO_FLOW: Flow = {
-    let nowhere = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
-    Flow { protocol: TransportProtocol::Tcp, local: nowhere, remote: nowhere }
-};
 
 /// The flow that a whole packet says it is of, whatever it holds.
 fn flow_of(packet: &[u8]) -> Result<Flow, Reason> {

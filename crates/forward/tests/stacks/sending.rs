@@ -133,6 +133,34 @@ fn what_a_stack_may_not_send_is_dropped_and_counted() {
 }
 
 #[test]
+fn each_packet_of_a_burst_is_judged_by_itself() {
+    let mut router = Router::with_hosts();
+    let mut stack = router.add_stack();
+    router.steering.lease(stack.id, 20_000, 256).unwrap();
+    let (four, six) = (["10.0.0.1", "10.0.0.99"], ["2001:db8::1", "2001:db8::99"]);
+    // Nothing of a burst is left for the next.
+    for first in [20_000, 20_010] {
+        for port in [first, 30_000, first + 1] {
+            for [from, to] in [four, six] {
+                stack.send(&packet(from, to, &segment((port, 7), Flags::ACK, b"data")));
+            }
+        }
+        stack.send(&packet(four[1], four[0], &segment((first, 7), Flags::ACK, b"data")));
+        let sent = router.send_of_stacks();
+        let ports = sent.iter().map(|(_, frame)| {
+            let version = frame[ETHERNET] >> 4;
+            let at = ETHERNET + if version == 4 { 20 } else { 40 };
+            (version, u16::from_be_bytes([frame[at], frame[at + 1]]))
+        });
+        let mut ports: Vec<_> = ports.collect();
+        ports.sort_unstable();
+        assert_eq!(ports, [(4, first), (4, first + 1), (6, first), (6, first + 1)]);
+    }
+    assert_eq!(stack.refused(), [("stack-source", 2), ("stack-port", 4)]);
+    router.assert_no_buffer_is_out();
+}
+
+#[test]
 fn two_stacks_of_one_machine_speak_to_each_other() {
     let mut router = Router::with_hosts();
     let (mut server, mut client) = (router.add_stack(), router.add_stack());
