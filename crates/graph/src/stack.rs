@@ -3,10 +3,13 @@
 //! Nodes decide which packets a stack gets ([`Context::deliver`](crate::Context::deliver)), and what it sends enters the
 //! graph at a node that judges each packet, after it was copied: what is judged is what leaves. Nothing that a stack does
 //! reaches further than its own queues, as with clients' ([`ClientQueues`](crate::ClientQueues)), whose rings, pace and share these are.
+//! Users take turns, and whose stacks send what they must not is looked at more seldom.
 
+mod bounds;
 mod counters;
 mod queue;
 mod queues;
+mod users;
 
 pub use counters::StackCounters;
 pub use queue::{StackQueue, StackSetup};

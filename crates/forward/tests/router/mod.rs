@@ -275,11 +275,18 @@ impl Router {
         self.sent()
     }
 
-    /// Takes what stacks have sent, as a worker does in a round; what left.
+    /// Takes what stacks have sent, as a worker does in rounds until there is no more; what left.
     pub(crate) fn send_of_stacks(&mut self) -> Vec<Sent> {
         self.now += 1_000_000;
-        self.stacks.send(&mut self.graph, &mut self.vector, &mut self.exits, self.now);
-        self.sent()
+        let mut all = Vec::new();
+        loop {
+            let (graph, vector) = (&mut self.graph, &mut self.vector);
+            let found = self.stacks.send(graph, vector, &mut self.exits, self.now);
+            all.extend(self.sent());
+            if found == 0 {
+                return all;
+            }
+        }
     }
 
     fn sent(&mut self) -> Vec<Sent> {

@@ -13,11 +13,18 @@ const GAP: u64 = 50_000;
 const PART: u64 = 16;
 const LONGEST: u64 = 2_000;
 
-/// The pace of all doorbells of one user on one worker.
+/// The pace of all doorbells of one user on one worker. Its clones are of the same user.
 #[derive(Debug, Clone, Default)]
 pub struct ClientPace {
     /// When a bell may be rung again: TSC cycles. Only that worker reads and writes it.
     quiet_until: Arc<AtomicU64>,
+}
+
+impl ClientPace {
+    /// Whether both are of the same user.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.quiet_until, &other.quiet_until)
+    }
 }
 
 /// The doorbells of one client's queues on one worker.

@@ -185,14 +185,15 @@ impl ClientChannel {
         self.released = true;
     }
 
-    /// After a burst was taken.
+    /// After a burst was taken. Gives how many of its packets made no sense.
     #[inline]
-    pub(crate) fn settle(&mut self, counters: &ClientCounters) {
-        let malformed = self.from.malformed();
-        if malformed != self.malformed {
-            counters.malformed.add(malformed - self.malformed);
-            self.malformed = malformed;
+    pub(crate) fn settle(&mut self, counters: &ClientCounters) -> u64 {
+        let more = self.from.malformed() - self.malformed;
+        if more > 0 {
+            counters.malformed.add(more);
+            self.malformed += more;
         }
+        more
     }
 
     pub(crate) fn arm(&mut self) {

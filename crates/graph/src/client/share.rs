@@ -37,6 +37,12 @@ impl Share {
         self.pay(spare);
     }
 
+    /// It has sent what it must not: so many fewer of those that it was given may be sent.
+    #[inline]
+    pub(crate) fn forfeit(&mut self, slots: i32) {
+        self.credit = self.credit.saturating_sub(slots).max(self.credit.min(0));
+    }
+
     /// Pays what it has sent too many, as far as there is something to pay with.
     #[inline]
     fn pay(&mut self, spare: &mut i32) {
@@ -70,6 +76,20 @@ mod tests {
         share.earn(usize::MAX);
         share.spend(4096, &mut spare);
         assert_eq!((share.allowance(&mut spare), spare), (5, 5));
+    }
+
+    #[test]
+    fn what_was_given_can_be_forfeited_and_no_more() {
+        let mut share = Share::default();
+        share.earn(100);
+        share.forfeit(30);
+        assert_eq!(share.allowance(&mut { 0 }), 70);
+        share.forfeit(i32::MAX);
+        assert_eq!((share.allowance(&mut { 5 }), share.is_in_debt()), (5, false));
+        share.spend(9, &mut { 0 });
+        share.forfeit(30);
+        share.spend(0, &mut { 9 });
+        assert!(!share.is_in_debt(), "what was owed before");
     }
 
     #[test]

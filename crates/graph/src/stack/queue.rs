@@ -7,6 +7,7 @@ use dpdk::{Buffer, BufferPool};
 use shm::Meta;
 use wire::EtherType;
 
+use super::bounds;
 use crate::client::{Bells, Delivery, Share};
 use crate::deliveries::Packet;
 use crate::{
@@ -27,7 +28,7 @@ pub struct StackSetup {
     pub channel: ClientChannel,
     /// Rung by the stack's process when this worker sleeps.
     pub wake: ClientWake,
-    /// How often its user is rung by this worker.
+    /// How often its user is rung by this worker, and which user that is.
     pub pace: ClientPace,
     /// Where what it sends gets its buffers.
     pub pool: BufferPool,
@@ -64,6 +65,10 @@ pub struct StackQueue {
     scratch: Vec<u8>,
     /// Packets and bytes that it sent and that are being judged.
     sent: (u64, u64),
+    /// What its user owes for those that must not be sent, and for marks that make no sense: slots.
+    fine: i32,
+    /// Packets that it has to send rightly before it is like others again.
+    probation: i32,
 }
 
 impl StackQueue {
@@ -81,7 +86,19 @@ impl StackQueue {
             taken: Vec::new(),
             scratch: Vec::new(),
             sent: (0, 0),
+            fine: 0,
+            probation: 0,
         }
+    }
+
+    /// Its user's pace.
+    pub(super) fn pace(&self) -> &ClientPace {
+        &self.setup.pace
+    }
+
+    /// Whether it has sent what it must not, and not enough since that it may.
+    pub(super) fn is_fined(&self) -> bool {
+        self.probation > 0
     }
 
     /// The packet waits for others. Gives whether it is the first one.
@@ -143,7 +160,7 @@ impl StackQueue {
         (now, busy): (u64, bool),
         long: Option<BufferPool>,
     ) -> usize {
-        let Self { id, setup, share, sent, .. } = self;
+        let Self { id, setup, share, sent, fine, .. } = self;
         let StackSetup { channel, pool, entry, counters, .. } = setup;
         let (found, used) = channel.drain(share.allowance(spare), |channel, taken| {
             let length = LINK + taken.length();
@@ -164,7 +181,10 @@ impl StackQueue {
             all.push(Entry { node: *entry, packet });
         });
         share.spend(used, spare);
-        channel.settle(&counters.queues);
+        if channel.settle(&counters.queues) > 0 {
+            // Who writes such marks pays for all that was looked at.
+            *fine = fine.saturating_add(used.saturating_mul(bounds::FINE));
+        }
         self.ring(now, busy);
         // The worker does not sleep before all is paid.
         found + usize::from(self.share.is_in_debt())
@@ -175,13 +195,21 @@ impl StackQueue {
         self.setup.counters.refuse(reason);
         self.sent.0 = self.sent.0.saturating_sub(1);
         self.sent.1 = self.sent.1.saturating_sub(bytes as u64);
+        self.fine = self.fine.saturating_add(bounds::fine(bytes));
     }
 
-    /// What it sent was judged.
-    pub(super) fn settle(&mut self) {
+    /// What it sent was judged. Gives what its user owes for it: slots.
+    pub(super) fn settle(&mut self) -> i32 {
         let (packets, bytes) = std::mem::take(&mut self.sent);
-        self.setup.counters.queues.sent.add(packets);
-        self.setup.counters.queues.sent_bytes.add(bytes);
+        let fine = std::mem::take(&mut self.fine);
+        if packets > 0 {
+            self.setup.counters.queues.sent.add(packets);
+            self.setup.counters.queues.sent_bytes.add(bytes);
+        }
+        let probation = self.probation.saturating_add(fine);
+        self.probation = probation.saturating_sub_unsigned(packets as u32).clamp(0, bounds::MOST);
+        self.share.forfeit(fine);
+        fine
     }
 
     pub(super) fn arm(&mut self) -> bool {

@@ -4,30 +4,24 @@ use std::os::fd::BorrowedFd;
 
 use dpdk::BufferPool;
 
+use super::users::Users;
 use super::{StackQueue, StackSetup};
 use crate::deliveries::{Packet, Refusal};
 use crate::{Entry, Exits, Graph, Reason, StackId, Vector};
-
-/// Slots that stacks may send in a round besides what they were given: what they send is what the machine is there for.
-const SPARE: i32 = 32;
-/// Stacks that are looked at in one round: each look may wait for a line from another core.
-const LOOKS: usize = 16;
 
 /// The stacks of a worker.
 #[derive(Default)]
 pub struct Stacks {
     /// By place.
     list: Vec<Option<Box<StackQueue>>>,
-    /// Places of those that are there.
-    present: Vec<u16>,
+    /// Whose turn it is.
+    users: Users,
     /// Places of those for which packets wait.
     waiting: Vec<u16>,
-    /// Places of those that were asked for what they have to send.
-    looked: Vec<u16>,
+    /// Those that were asked for what they have to send: places of their users, and their own.
+    looked: Vec<(usize, u16)>,
     /// What they have sent.
     sent: Vec<Entry>,
-    /// The stack that may send first, by its place in `present`.
-    first: usize,
     /// The worker is about to sleep.
     looks_at_all: bool,
     /// Where packets get their buffers that are too long for those of a stack's pool.
@@ -41,10 +35,12 @@ impl Stacks {
         if self.list.len() <= at {
             self.list.resize_with(at + 1, || None);
         }
+        let pace = setup.pace.clone();
         let before = self.list[at].replace(Box::new(StackQueue::new(id, setup)));
-        if before.is_none() {
-            self.present.push(id.place());
+        if let Some(queue) = &before {
+            self.users.remove(queue.pace(), id.place());
         }
+        self.users.add(&pace, id.place());
         before
     }
 
@@ -57,13 +53,13 @@ impl Stacks {
     pub fn remove(&mut self, id: StackId) -> Option<Box<StackQueue>> {
         let place = self.list.get_mut(usize::from(id.place()))?;
         let removed = place.take_if(|queue| queue.id == id)?;
-        self.present.retain(|present| *present != id.place());
+        self.users.remove(removed.pace(), id.place());
         Some(removed)
     }
 
     #[inline(always)]
     pub(crate) fn is_empty(&self) -> bool {
-        self.present.is_empty()
+        self.users.is_empty()
     }
 
     /// Puts what nodes have given to stacks into the stacks' rings. To be called after each run of the graph.
@@ -122,9 +118,13 @@ impl Stacks {
         }
         drop(entering);
         self.sent = sent;
-        for at in self.looked.drain(..) {
+        for (user, at) in self.looked.drain(..) {
             if let Some(queue) = self.list.get_mut(usize::from(at)).and_then(Option::as_deref_mut) {
-                queue.settle();
+                let was_fined = queue.is_fined();
+                self.users.charge(user, queue.settle());
+                if queue.is_fined() != was_fined {
+                    self.users.judge(user, at, !was_fined);
+                }
             }
         }
         found
@@ -132,24 +132,14 @@ impl Stacks {
 
     /// Collects what stacks have sent. Gives how much there was. `moment`: TSC cycles, and whether the worker is busy.
     fn collect(&mut self, moment: (u64, bool)) -> usize {
-        let Self { list, present, looked, sent, first, looks_at_all, long, .. } = self;
-        let count = present.len();
-        let looks = if std::mem::take(looks_at_all) { count } else { count.min(LOOKS) };
-        let (mut found, mut spare, mut served) = (0, SPARE, None);
-        for turn in 0..looks {
-            let Some(at) = present.get((*first + turn) % count.max(1)) else { break };
-            looked.push(*at);
-            if let Some(queue) = list.get_mut(usize::from(*at)).and_then(Option::as_deref_mut) {
-                found += queue.send(sent, &mut spare, moment, *long);
+        let Self { list, users, looked, sent, looks_at_all, long, .. } = self;
+        users.visit(std::mem::take(looks_at_all), |user, at, spare| {
+            looked.push((user, at));
+            match list.get_mut(usize::from(at)).and_then(Option::as_deref_mut) {
+                Some(queue) => queue.send(sent, spare, moment, *long),
+                None => 0,
             }
-            if spare == 0 && served.is_none() {
-                served = Some(turn + 1);
-            }
-        }
-        // Who got nothing of what all share gets it first.
-        let turns = served.unwrap_or(if looks < count { looks } else { 1 });
-        *first = (*first + turns) % count.max(1);
-        found
+        })
     }
 
     pub(crate) fn arm(&mut self) -> bool {

@@ -1,3 +1,5 @@
+mod fines;
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -211,23 +213,27 @@ fn a_flood_of_some_leaves_others_their_turn() {
             process
         })
         .collect();
-    processes.iter_mut().for_each(|process| process.flood(&[2; 60]));
-    for _ in 0..400 {
+    let mut round = |stacks: &mut Stacks, outside: &mut Outside| {
         stacks.send(&mut graph, &mut vector, &mut outside.exits, 0);
-        processes.iter_mut().for_each(|process| process.flood(&[2; 60]));
+        outside.exits.output.flush(&outside.counters);
+        outside.sent(0);
+    };
+    for _ in 0..400 {
+        processes.iter_mut().for_each(|process| process.flood(&[4; 60]));
+        round(&mut stacks, &mut outside);
     }
     // 32 slots a round, and everybody's turn comes.
-    let refused = |process: &Process| process.counters.queues.refused.get();
-    assert_eq!(processes.iter().map(refused).collect::<Vec<_>>(), [320; 40]);
+    let sent = |process: &Process| process.counters.queues.sent.get();
+    assert_eq!(processes.iter().map(sent).collect::<Vec<_>>(), [320; 40]);
     // What was delivered may be answered besides.
     for _ in 0..20 {
         outside.exits.deliver(id(3, 1), packet(&pool, &[1; 60]), 0, 0);
     }
     stacks.deliver(&mut outside.exits, 0);
     for _ in 0..3 {
-        stacks.send(&mut graph, &mut vector, &mut outside.exits, 0);
+        round(&mut stacks, &mut outside);
     }
-    let all: u64 = processes.iter().map(refused).sum();
+    let all: u64 = processes.iter().map(sent).sum();
     assert_eq!(all, 40 * 320 + 3 * 32 + 20);
 }
 
