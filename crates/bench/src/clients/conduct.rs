@@ -46,11 +46,13 @@ pub(super) enum Conduct {
     Stacks,
     /// The same, and all of them send packets from an address that is not theirs, as fast as they can.
     StacksThatSend,
+    /// The same with long packets.
+    StacksThatSendLong,
 }
 
 impl Conduct {
     /// In the order of turns: without a client first.
-    pub(super) const ALL: [Self; 18] = [
+    pub(super) const ALL: [Self; 19] = [
         Self::Nobody,
         Self::Bystander,
         Self::Reader,
@@ -69,6 +71,7 @@ impl Conduct {
         Self::Absurd,
         Self::Stacks,
         Self::StacksThatSend,
+        Self::StacksThatSendLong,
     ];
 
     pub(super) fn name(self) -> &'static str {
@@ -91,12 +94,13 @@ impl Conduct {
             Self::Absurd => "sends 65,535 B in slots of 60 B",
             Self::Stacks => "has 256 stacks, which send nothing",
             Self::StacksThatSend => "has 256 stacks, which send what they may not",
+            Self::StacksThatSendLong => "has 256 stacks, which send 1,500 B that they may not",
         }
     }
 
     /// Whether it has stacks.
     pub(super) fn has_stacks(self) -> bool {
-        matches!(self, Self::Stacks | Self::StacksThatSend)
+        matches!(self, Self::Stacks | Self::StacksThatSend | Self::StacksThatSendLong)
     }
 
     /// Requests that it has made: the defaults of `clients.queues`, `clients.filters` and `sessions.stacks`, but for one that goes
@@ -105,7 +109,8 @@ impl Conduct {
         match self {
             Self::Filters => 8,
             Self::Everything | Self::Connections => 16,
-            Self::ManyFilters | Self::Stacks | Self::StacksThatSend => 256,
+            Self::ManyFilters => 256,
+            _ if self.has_stacks() => 256,
             _ => 1,
         }
     }
@@ -116,7 +121,7 @@ impl Conduct {
         match self {
             Self::Nobody => Some(0),
             Self::Filters | Self::ManyFilters | Self::Connections => Some(1),
-            Self::Stacks | Self::StacksThatSend => Some(1),
+            _ if self.has_stacks() => Some(1),
             Self::Everything => Some(8),
             _ => None,
         }

@@ -24,10 +24,14 @@ const NO_PORT: Meta = Meta { port: 255, flags: 0 };
 /// Garbage: bytes, and those that are written at once.
 const GARBAGE: usize = 1 << 20;
 const WRITE: usize = 1 << 16;
-/// A UDP datagram without data from 192.0.2.1, which is no address of the router's.
+/// A UDP datagram without data from 192.0.2.1, which is no address of the router's, and the headers of one of 1,500 bytes.
 const FOREIGN: [u8; 28] = [
     0x45, 0, 0, 28, 0, 0, 0x40, 0, 64, 17, 0x4e, 0x9b, 192, 0, 2, 1, 198, 51, 100, 1, 0x14, 0xe9,
     0, 53, 0, 8, 0, 0,
+];
+const FOREIGN_LONG: [u8; 28] = [
+    0x45, 0, 5, 220, 0, 0, 0x40, 0, 64, 17, 0x48, 219, 192, 0, 2, 1, 198, 51, 100, 1, 0x14, 0xe9,
+    0, 53, 5, 200, 0, 0,
 ];
 /// How long one who does nothing looks away.
 const NAP: Duration = Duration::from_millis(1);
@@ -60,17 +64,17 @@ pub(super) struct Means {
 impl Means {
     pub(super) fn new(conduct: Conduct) -> Self {
         let mut random = Random::new(7);
-        if conduct == Conduct::StacksThatSend {
-            return Self { scratch: FOREIGN.to_vec(), random };
-        }
-        let bytes = match conduct {
-            Conduct::Garbage => GARBAGE,
-            Conduct::Refused => 60,
-            Conduct::RefusedLong => 1514,
+        let mut noise = |bytes: usize| (0..bytes).map(|_| random.next() as u8).collect();
+        let scratch = match conduct {
+            Conduct::StacksThatSend => FOREIGN.to_vec(),
+            Conduct::StacksThatSendLong => [&FOREIGN_LONG[..], &[0; 1472]].concat(),
+            Conduct::Garbage => noise(GARBAGE),
+            Conduct::Refused => noise(60),
+            Conduct::RefusedLong => noise(1514),
             // A packet of any length: the longest that a ring takes.
-            _ => usize::from(u16::MAX),
+            _ => noise(usize::from(u16::MAX)),
         };
-        Self { scratch: (0..bytes).map(|_| random.next() as u8).collect(), random }
+        Self { scratch, random }
     }
 }
 
@@ -90,9 +94,11 @@ pub(super) fn step(conduct: Conduct, ends: &mut Ends, means: &mut Means) -> Resu
         }
         Conduct::Reader => channels.map(|channel| read(channel, scratch)).sum(),
         Conduct::Sleeper | Conduct::Everything | Conduct::Connections => channels.map(take).sum(),
-        Conduct::Refused | Conduct::RefusedLong | Conduct::Absurd | Conduct::StacksThatSend => {
-            channels.map(|channel| flood(channel, scratch)).sum()
-        }
+        Conduct::Refused
+        | Conduct::RefusedLong
+        | Conduct::Absurd
+        | Conduct::StacksThatSend
+        | Conduct::StacksThatSendLong => channels.map(|channel| flood(channel, scratch)).sum(),
         Conduct::Ringer => {
             let rung = send(&ends.wake, &[1], SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
             // A full socket is as good as a rung bell.
