@@ -55,8 +55,8 @@ memories() {
 }
 # Processes of the router's namespace.
 processes() { ip netns pids "$lab_name-router" | wc -l; }
-# The daemon's processes that receive what users hand over. One that has ended is buried when the next one starts.
-judges() { cat /proc/[0-9]*/stat 2>/dev/null | grep -c "^[0-9]* (millrace-judge) [^Z] $daemon "; }
+# The daemon's processes that receive what users hand over, also those that have ended and that it has not reaped.
+judges() { cat /proc/[0-9]*/stat 2>/dev/null | grep -c "^[0-9]* (millrace-judge) [A-Z] $daemon "; }
 # File systems of programs (FUSE) that the daemon sees.
 mounts() { grep -c ' - fuse ' "/proc/$daemon/mountinfo"; }
 # KiB of one kind: memory RssAnon (the daemon's own) | RssShmem

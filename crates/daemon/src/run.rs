@@ -19,7 +19,7 @@ use crate::clients::Host as _;
 use crate::daemon::{self, Changing, Shared, StartError};
 use crate::keep::{Keeper, Kept, Place};
 use crate::ports::{Numa, eal_options};
-use crate::processes::{Holders, asks, bury_judges};
+use crate::processes::{Holders, asks, inherit_judges};
 use crate::restart::{Handover, Restarts};
 use crate::service::{
     self, Again, Lineage, Places, Predecessor, Progress, SocketError, Sockets, Successor, notify,
@@ -105,7 +105,7 @@ pub(crate) fn run(args: &Args, config: Config) -> Result<Option<Again>, RunError
     };
     if lineage.restarts() > 0 {
         daemon.lock().sessions.expect_returns(&leases);
-        bury_judges();
+        inherit_judges();
     }
     runtime.block_on(intake.open(&daemon, discard))?;
     let sockets = match claimed {

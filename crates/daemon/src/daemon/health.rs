@@ -1,4 +1,5 @@
-//! Looks at links as soon as they change, at workers ten times a second, at devices that may be back once.
+//! Looks at links as soon as they change, at workers ten times a second, at devices that may be back and at processes that were
+//! slow to end once.
 
 use std::time::Instant;
 
@@ -8,6 +9,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use super::{Changing, Daemon, Shared};
 use crate::clients::Host as _;
 use crate::ports::Condition;
+use crate::processes::reap_judges;
 use crate::service::{Beat, notify};
 use crate::sessions::{self, Host as _};
 use crate::workers::{Change, Member, PERIOD, Watch};
@@ -64,6 +66,7 @@ pub(crate) async fn look_after(daemon: Shared, beat: Beat) {
         }
         if second {
             tell_of_threads(&daemon);
+            reap_judges();
         }
         daemon.lock().lend_to_clients().look_after();
         daemon.lock().sessions.reclaim();

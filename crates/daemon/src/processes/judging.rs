@@ -6,6 +6,7 @@
 //! more than one process of the daemon wait.
 
 use std::env;
+use std::fs::read_to_string;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::os::unix::process::CommandExt as _;
@@ -14,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use rustix::process::{WaitOptions, wait};
+use rustix::process::{Pid, WaitOptions, wait, waitpid};
 use shm::attach::ChannelError;
 use shm::session::{Brought, Judge, ORDERS, OTHER_ORDERS};
 
@@ -28,18 +29,34 @@ const BREATH: Duration = Duration::from_millis(100);
 /// person may be many users (`/etc/subuid`).
 const MOST_LEFT: usize = 64;
 
-/// Those that have not ended with their users' threads.
-static LEFT: Mutex<Vec<(u32, Child)>> = Mutex::new(Vec::new());
+/// Those that nobody uses and that had not ended when that was looked at last.
+static LEFT: Mutex<Left> = Mutex::new(Left { users: Vec::new(), before: Vec::new() });
 
-fn left() -> MutexGuard<'static, Vec<(u32, Child)>> {
+struct Left {
+    /// Those that have not ended with their users' threads.
+    users: Vec<(u32, Child)>,
+    /// Those of the program before, which was run in this process.
+    before: Vec<Pid>,
+}
+
+impl Left {
+    /// Takes note of the end of those that have ended, and waits for none.
+    fn reap(&mut self) {
+        self.users.retain_mut(|(_, process)| matches!(process.try_wait(), Ok(None)));
+        let runs = |process: &Pid| matches!(waitpid(Some(*process), WaitOptions::NOHANG), Ok(None));
+        self.before.retain(runs);
+    }
+}
+
+fn left() -> MutexGuard<'static, Left> {
     LEFT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Whether a user gets none before others have ended.
 fn has_to_wait(uid: u32) -> bool {
     let mut left = left();
-    left.retain_mut(|(_, process)| matches!(process.try_wait(), Ok(None)));
-    let users: Vec<u32> = left.iter().map(|(user, _)| *user).collect();
+    left.reap();
+    let users: Vec<u32> = left.users.iter().map(|(user, _)| *user).collect();
     keep_waiting(&users, uid)
 }
 
@@ -48,9 +65,18 @@ fn keep_waiting(users: &[u32], uid: u32) -> bool {
     users.contains(&uid) || (uid != 0 && users.len() >= MOST_LEFT)
 }
 
-/// Takes note of the end of those that the program before had, which was run in this process.
-pub(crate) fn bury_judges() {
+/// Takes note of the end of those that are left over and have ended; to be called again and again.
+pub(crate) fn reap_judges() {
+    left().reap();
+}
+
+/// Takes over those that the program before had, which was run in this process. To be called before there are others.
+pub(crate) fn inherit_judges() {
     while let Ok(Some(_)) = wait(WaitOptions::NOHANG) {}
+    // Where the kernel doesn't list them (CONFIG_PROC_CHILDREN), those that end later stay zombies until the daemon ends.
+    let children = read_to_string("/proc/thread-self/children").unwrap_or_default();
+    let numbers = children.split_whitespace().filter_map(|number| number.parse::<i32>().ok());
+    left().before = numbers.filter_map(Pid::from_raw).collect();
 }
 
 /// A user's judge.
@@ -183,7 +209,7 @@ impl Running {
         complain(|| {
             tracing::warn!("process {pid} cannot end: a descriptor of user {uid} does not");
         });
-        left().push((uid, process));
+        left().users.push((uid, process));
         None
     }
 }
@@ -289,12 +315,33 @@ mod tests {
         let uid = u32::MAX - 7;
         assert!(!has_to_wait(uid));
         let sleeper = Command::new("sleep").arg("100").spawn().unwrap();
-        left().push((uid, sleeper));
+        left().users.push((uid, sleeper));
         assert!(has_to_wait(uid) && !has_to_wait(uid - 1));
-        for (_, sleeper) in left().iter_mut().filter(|(user, _)| *user == uid) {
+        for (_, sleeper) in left().users.iter_mut().filter(|(user, _)| *user == uid) {
             sleeper.kill().unwrap();
         }
         until_gone(uid);
+    }
+
+    #[test]
+    fn those_that_end_late_are_reaped_though_no_other_starts() {
+        let uid = u32::MAX - 9;
+        let start = || Command::new("sleep").arg("0.1").spawn().unwrap();
+        let (own, before) = (start(), start());
+        let before = Pid::from_child(&before);
+        left().users.push((uid, own));
+        left().before.push(before);
+        let begun = Instant::now();
+        let is_left = || {
+            let left = left();
+            left.users.iter().any(|(user, _)| *user == uid) || left.before.contains(&before)
+        };
+        while is_left() {
+            assert!(begun.elapsed() < Duration::from_secs(20));
+            sleep(BREATH / 100);
+            reap_judges();
+        }
+        assert!(waitpid(Some(before), WaitOptions::NOHANG).is_err(), "it is a zombie");
     }
 
     #[test]

@@ -51,7 +51,7 @@ pub(crate) use bells::{QueueBells, Theirs};
 pub(crate) use bounds::{Paces, UserBound};
 pub(crate) use door::Door;
 pub(crate) use holders::{Accounts, Debit, Holders, MemoryBound};
-pub(crate) use judging::bury_judges;
+pub(crate) use judging::{inherit_judges, reap_judges};
 pub(crate) use memory::{Made, PAGE, channel, grow};
 pub(crate) use refusal::{check_name, invalid, no_resources, printable, unknown};
 pub(crate) use sparing::{Sparing, complain};

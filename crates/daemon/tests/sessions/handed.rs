@@ -154,18 +154,23 @@ fn hand_over(daemon: &Instance, descriptor: &str) -> Option<Process> {
     Some(hostile)
 }
 
-/// The only judge of a daemon: its number, and its state as in `/proc/PID/stat`.
-fn judge(daemon: &Instance) -> (i32, String) {
+/// A daemon's judges: the number of each, and its state as in `/proc/PID/stat`.
+fn judges(daemon: &Instance) -> Vec<(i32, String)> {
     let all = std::fs::read_dir("/proc").unwrap().flatten();
-    let mut all = all.filter_map(|one| std::fs::read_to_string(one.path().join("stat")).ok());
-    let judge = all.find_map(|stat| {
+    let all = all.filter_map(|one| std::fs::read_to_string(one.path().join("stat")).ok());
+    let judges = all.filter_map(|stat| {
         let (number, rest) = stat.split_once(" (millrace-judge) ")?;
         let mut words = rest.split(' ');
         let (state, parent) = (words.next()?, words.next()?);
         let is_its = parent == daemon.pid().to_string();
         is_its.then(|| (number.parse().unwrap(), state.to_owned()))
     });
-    judge.unwrap()
+    judges.collect()
+}
+
+/// The only one.
+fn judge(daemon: &Instance) -> (i32, String) {
+    judges(daemon).remove(0)
 }
 
 /// Whether others are served, and its user again when it is gone.
@@ -198,7 +203,8 @@ fn keeps_no_daemon_from_its_end(descriptor: &str) {
 }
 
 fn keeps_no_daemon_from_beginning_anew(descriptor: &str) {
-    let Some((mut daemon, _hostile)) = handed_over(descriptor) else { return };
+    let Some((mut daemon, hostile)) = handed_over(descriptor) else { return };
+    let (left, _) = judge(&daemon);
     let start = Instant::now();
     assert_eq!(daemon.request("POST", "/v1/restart", "null").json()["restarts"], 1);
     until("it is back", || {
@@ -208,6 +214,8 @@ fn keeps_no_daemon_from_beginning_anew(descriptor: &str) {
     assert!(start.elapsed() < HELD / 2, "the daemon waited for it");
     // It remembers nothing of it, and ends as well.
     let Some(_again) = hand_over(&daemon, descriptor) else { return };
+    drop(hostile);
+    until("the one from before is reaped", || judges(&daemon).iter().all(|judge| judge.0 != left));
     daemon.signal(Signal::TERM);
     assert!(daemon.wait().success(), "{}", daemon.log());
     assert!(start.elapsed() < HELD, "the daemon waited for it");
@@ -226,6 +234,16 @@ fn a_judge_that_is_killed_is_followed_by_another_and_the_log_says_so() {
     listening(listen(&second, stack, 1, &socket));
     assert_ne!(judge(&daemon).0, number);
     assert!(daemon.log().contains("has ended: signal: 9"), "{}", daemon.log());
+}
+
+#[test]
+fn one_that_ends_after_its_users_thread_is_reaped() {
+    // The daemon has ended the connection, and its user's thread follows.
+    let Some((daemon, hostile)) = handed_over(SOCKET) else { return };
+    until("nobody needs it any more", || daemon.log().contains("cannot end"));
+    assert_eq!(judges(&daemon).len(), 1);
+    drop(hostile);
+    until("it is reaped", || judges(&daemon).is_empty());
 }
 
 #[test]
