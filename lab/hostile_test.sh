@@ -135,7 +135,7 @@ check "the daemon's own memory has not grown by more than $most KiB" grown
 check "nor the memory that it shares" within 10 same_shared
 echo "after: $(threads) threads, $(files) descriptors, $(memory RssAnon) KiB of its own, $(memory RssShmem) KiB shared"
 # On a machine that is too busy for it, it may just not.
-check "the worker answers" within 10 says '[0-9]+ +up ' millrace show workers
+check "the worker answers" within 20 says '[0-9]+ +up ' millrace show workers
 # On a machine that is too busy for its worker that is said; a worker that is late by itself makes the prober fail.
 late=(-e 'the worker does not answer' -e 'worker [0-9]* did not answer in time')
 echo "the worker was called silent or late $(grep -c "${late[@]}" "$lab/daemon.log") times"

@@ -8,7 +8,8 @@ use utoipa::ToSchema;
 pub struct Worker {
     /// Number of its core.
     pub core: u16,
-    /// Whether it answers. One that does not for a second has ended or is stuck.
+    /// Whether it answers. One that does not for a second has ended or is stuck. One that is so again and again has to answer for up
+    /// to 10 s until this says so.
     pub answers: bool,
     /// Rounds of its loop.
     pub rounds: u64,

@@ -127,7 +127,7 @@ fn workers(daemon: &Daemon, text: &mut Exposition) {
     }
     let mut answers = text.gauge("millrace_worker_up", "Whether the worker answers.");
     for member in daemon.workers.crew().iter() {
-        answers.sample(&[("core", &member.core)], u8::from(!member.is_silent()));
+        answers.sample(&[("core", &member.core)], u8::from(!member.is_down()));
     }
     let mut cycles = text.counter("millrace_worker_cycles_total", "TSC cycles by what for.");
     for worker in daemon.workers.iter() {

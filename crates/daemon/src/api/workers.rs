@@ -20,7 +20,7 @@ pub(crate) async fn list(State(api): State<Api>) -> Json<Vec<Worker>> {
         let counters = worker.handle.counters();
         Worker {
             core: worker.core,
-            answers: !worker.is_silent(),
+            answers: !worker.is_down(),
             rounds: counters.rounds.get(),
             idle_rounds: counters.idle_rounds.get(),
             busy_cycles: counters.busy_cycles.get(),

@@ -43,8 +43,12 @@ pub(crate) async fn look_after(daemon: Shared, beat: Beat) {
         let changes = watch.look();
         for change in &changes {
             match change {
-                Change::Silent(core) => {
-                    tracing::error!(core, "the worker does not answer: its ports are down");
+                Change::Silent(core, probation) => {
+                    let until = match probation.as_secs() {
+                        0 => String::new(),
+                        seconds => format!(" until it has answered for {seconds} s"),
+                    };
+                    tracing::error!(core, "the worker does not answer: its ports are down{until}");
                 }
                 Change::Answers(core) => tracing::warn!(core, "the worker answers again"),
             }
@@ -121,10 +125,10 @@ impl Shared {
         let mut broken = Vec::new();
         let mut daemon = self.lock();
         let crew = daemon.workers.crew();
-        let silent = |core: &u16| crew.on_core(*core).is_some_and(Member::is_silent);
+        let is_down = |core: &u16| crew.on_core(*core).is_some_and(Member::is_down);
         for port in daemon.ports.iter_mut() {
             let name = port.config.name.clone();
-            let unserved = port.cores().find(silent);
+            let unserved = port.cores().find(is_down);
             port.set_unserved(unserved);
             let answers = if second { port.listen() } else { None };
             match answers {

@@ -132,7 +132,7 @@ impl Daemon {
     /// A line for the service manager.
     pub(crate) fn status(&self) -> String {
         let (routes4, routes6) = self.routing.rib().len();
-        let silent = self.workers.crew().iter().filter(|member| member.is_silent()).count();
+        let down = self.workers.iter().filter(|worker| worker.is_down()).count();
         let mut status = format!(
             "{} of {} ports up, {} workers, {} routes",
             self.ports.up(),
@@ -140,8 +140,8 @@ impl Daemon {
             self.workers.iter().count(),
             routes4 + routes6
         );
-        if silent > 0 {
-            status.push_str(&format!(", {silent} workers do not answer"));
+        if down > 0 {
+            status.push_str(&format!(", {down} workers do not answer"));
         }
         status
     }

@@ -26,6 +26,7 @@ pub(crate) struct Member {
     pub(crate) buffers: Buffers,
     pub(super) remote: Remote,
     silent: Arc<AtomicBool>,
+    down: Arc<AtomicBool>,
     late: Sender<Late>,
     owed: Arc<Mutex<VecDeque<Owed>>>,
 }
@@ -53,16 +54,26 @@ pub(super) fn late() -> io::Result<Sender<Late>> {
 
 impl Member {
     pub(super) fn new(core: u16, buffers: Buffers, remote: Remote, late: Sender<Late>) -> Self {
-        Self { core, buffers, remote, silent: Arc::default(), late, owed: Arc::default() }
+        let (silent, down) = (Arc::default(), Arc::default());
+        Self { core, buffers, remote, silent, down, late, owed: Arc::default() }
     }
 
-    /// Whether it has stopped answering; see `watch`.
+    /// Whether it has stopped answering, so that it takes no commands; see `watch`.
     pub(crate) fn is_silent(&self) -> bool {
         self.silent.load(Ordering::Relaxed)
     }
 
     pub(super) fn set_silent(&self, silent: bool) {
         self.silent.store(silent, Ordering::Relaxed);
+    }
+
+    /// Whether it is silent, or was of late, again and again: what people are told, and what its ports are; see `standing`.
+    pub(crate) fn is_down(&self) -> bool {
+        self.down.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set_down(&self, down: bool) {
+        self.down.store(down, Ordering::Relaxed);
     }
 
     /// Leaves a command with the worker. What it returns to nobody is dropped elsewhere, not between two vectors.

@@ -7,6 +7,7 @@
 //! | `inbox` | what workers hand to the control thread |
 //! | `injector` | packets that the control thread sends |
 //! | `queues` | a port's queues, given to workers and taken back |
+//! | `standing` | those that do so again and again |
 //! | `watch` | workers that have stopped answering |
 
 mod counters;
@@ -14,6 +15,7 @@ mod crew;
 mod inbox;
 mod injector;
 mod queues;
+mod standing;
 mod watch;
 
 use std::collections::HashMap;
@@ -75,9 +77,9 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    /// Whether it has stopped answering.
-    pub(crate) fn is_silent(&self) -> bool {
-        self.member.is_silent()
+    /// Whether it has stopped answering ([`Member::is_down`]).
+    pub(crate) fn is_down(&self) -> bool {
+        self.member.is_down()
     }
 }
 

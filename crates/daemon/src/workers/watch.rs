@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use super::standing::Standing;
 use super::{Crew, Member};
 
 /// Between two looks.
@@ -20,9 +21,9 @@ const SOONER: u32 = 100;
 /// What a look found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Change {
-    /// The worker on this core answers no more.
-    Silent(u16),
-    /// It answers again.
+    /// The worker on this core answers no more. It is back when it has answered for so long; at first as soon as it does.
+    Silent(u16, Duration),
+    /// It is back.
     Answers(u16),
 }
 
@@ -45,6 +46,7 @@ struct Watched {
     usual: u32,
     /// Answers since then that came sooner.
     sooner: u32,
+    standing: Standing,
 }
 
 impl Watch {
@@ -57,6 +59,7 @@ impl Watch {
             looks: 0,
             usual: 0,
             sooner: 0,
+            standing: Standing::default(),
         };
         Self { list: crew.iter().map(watched).collect() }
     }
@@ -75,7 +78,19 @@ impl Watch {
 
 impl Watched {
     fn look(&mut self) -> Option<Change> {
+        self.listen();
+        let is_down = self.standing.note(self.member.is_silent())?;
+        self.member.set_down(is_down);
         let core = self.member.core;
+        Some(if is_down {
+            Change::Silent(core, PERIOD * self.standing.probation())
+        } else {
+            Change::Answers(core)
+        })
+    }
+
+    /// Asks whether it is there, and notes whether it is silent.
+    fn listen(&mut self) {
         let answered = self.answered.swap(false, Ordering::Relaxed);
         self.answers = answered;
         if answered || !self.asked {
@@ -83,21 +98,18 @@ impl Watched {
             self.asked = self.member.call(Arc::clone(&self.answered)).is_ok();
         }
         if answered {
-            let was_silent = self.member.is_silent();
-            if !was_silent {
+            if !self.member.is_silent() {
                 self.learn();
             }
             self.looks = 0;
             self.member.set_silent(false);
             self.member.pay();
-            return was_silent.then_some(Change::Answers(core));
+            return;
         }
         self.looks = self.looks.saturating_add(1);
-        if self.looks < self.patience() || self.member.is_silent() {
-            return None;
+        if self.looks >= self.patience() {
+            self.member.set_silent(true);
         }
-        self.member.set_silent(true);
-        Some(Change::Silent(core))
     }
 
     /// Looks without an answer until it counts as silent.
@@ -181,7 +193,7 @@ mod tests {
         let (go_on, hangs) = channel::<()>();
         let hang = move || hangs.recv_timeout(PATIENCE).is_ok();
         handle.remote().post(move |_| assert!(hang(), "nobody let it go on")).unwrap();
-        let silent = [Change::Silent(CORE)];
+        let silent = [Change::Silent(CORE, Duration::ZERO)];
         let looks = (1..=100).find(|_| watch.look() == silent).unwrap();
         // It may have begun to hang just after it had answered, and just before a look.
         assert!(PERIOD * (looks + 1) < Duration::from_secs(1), "{looks} looks");
@@ -227,7 +239,7 @@ mod tests {
         watch.look();
         assert!(late_by(LOOKS - 1, &handle, &mut watch).is_empty());
         assert!(late_by(2 * (LOOKS - 1), &handle, &mut watch).is_empty());
-        let both = [Change::Silent(CORE), Change::Answers(CORE)];
+        let both = [Change::Silent(CORE, Duration::ZERO), Change::Answers(CORE)];
         assert_eq!(late_by(MOST, &handle, &mut watch), both);
         // What a worker took that hung is not usual, and nothing is for ever.
         for _ in 0..2 * LOOKS * SOONER {
@@ -235,6 +247,26 @@ mod tests {
             watch.look();
         }
         assert_eq!(late_by(LOOKS, &handle, &mut watch), both);
+        handle.stop(PATIENCE).unwrap();
+    }
+
+    #[test]
+    fn a_worker_that_falls_silent_again_takes_commands_at_once_and_is_back_when_it_stays() {
+        let (handle, crew) = worker();
+        let mut watch = Watch::new(&crew);
+        watch.look();
+        let both = [Change::Silent(CORE, Duration::ZERO), Change::Answers(CORE)];
+        assert_eq!(late_by(LOOKS, &handle, &mut watch), both);
+        let again = [Change::Silent(CORE, Duration::from_secs(1))];
+        assert_eq!(late_by(LOOKS, &handle, &mut watch), again);
+        assert!(crew.iter().all(|member| member.is_down() && !member.is_silent()));
+        // Its first answer counts.
+        let more = (1..=100).find(|_| {
+            until_answered(&watch);
+            watch.look() == [Change::Answers(CORE)]
+        });
+        assert_eq!(more, Some(9));
+        assert!(!crew.iter().any(Member::is_down));
         handle.stop(PATIENCE).unwrap();
     }
 }
