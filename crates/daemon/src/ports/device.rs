@@ -1,5 +1,6 @@
 //! An open device, and the thread that calls its driver for as long as that takes. Nobody else calls it: what is to be done is
-//! left with the thread, and what it has seen last is there at once.
+//! left with the thread, and what it has seen last is there at once. A driver that never closes its device keeps the thread, and the
+//! device its number: there are never more such threads than DPDK has numbers (`RTE_MAX_ETHPORTS`).
 
 use std::convert::Infallible;
 use std::io;
