@@ -1,16 +1,19 @@
 //! Sockets that are shown: what is served, and what proves nothing.
 
+use std::io::ErrorKind;
 use std::net::{IpAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsFd as _;
-use std::os::unix::net::UnixListener;
+use std::os::unix::net::{UnixListener, UnixStream};
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
-use shm::attach::RefusalKind;
+use shm::attach::{Channel, ChannelError, RefusalKind};
+use shm::bell::forbid_descriptors;
 use shm::session::{Listen, Reply, Request};
 
+use crate::instance::Instance;
 use crate::{
-    ask, ask_with, connect, daemon, hello, lease, listen, listeners, listening, open, python,
-    refused, serving, stacks, until, with_stack,
+    ask, ask_with, config, connect, daemon, hello, lease, listen, listeners, listening, open,
+    python, refused, serving, stacks, until, with_stack,
 };
 
 #[test]
@@ -138,4 +141,35 @@ print(json.dumps(ask({"listen": {"stack": stack, "weight": 1}}, [l.fileno()])))
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(said.contains("\"permission\"") && said.contains("network namespace"), "{said}{error}");
     assert!(listeners(&daemon).is_empty());
+}
+
+/// Shows a socket before hello.
+fn show_early(daemon: &Instance) -> (Channel, Result<(), ChannelError>) {
+    let (channel, socket) = (connect(daemon), TcpListener::bind("127.0.0.1:0").unwrap());
+    let request = Request::Listen(Listen { stack: 1, weight: 1 });
+    let sent = channel.send(&request, &[socket.as_fd()]);
+    (channel, sent)
+}
+
+#[test]
+fn nothing_can_be_shown_before_hello() {
+    let (here, _there) = UnixStream::pair().unwrap();
+    if !forbid_descriptors(&here) {
+        return;
+    }
+    let daemon = daemon("");
+    let (channel, sent) = show_early(&daemon);
+    let Err(ChannelError::System(error)) = sent else { panic!("{sent:?}") };
+    assert_eq!(error.kind(), ErrorKind::PermissionDenied);
+    assert!(matches!(hello(&channel), Reply::Welcome(_)), "nothing has come");
+}
+
+#[test]
+fn who_shows_something_before_hello_is_refused_where_the_kernel_cannot_forbid_it() {
+    let daemon = Instance::start_before_6_16(&config(""));
+    let (channel, sent) = show_early(&daemon);
+    sent.unwrap();
+    let refusal = refused(channel.receive().unwrap().message);
+    assert!(refusal.message.contains("descriptors come with it"), "{refusal}");
+    with_stack(&daemon);
 }
