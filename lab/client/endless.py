@@ -1,5 +1,5 @@
-"""What no signal ends: a file whose file system (FUSE) does not answer when it is closed, and a page that never comes (userfaultfd),
-which holds up whoever has the kernel read or write it.
+"""What no signal ends: a file whose file system (FUSE) does not answer when it is closed or made, and a page that never comes
+(userfaultfd), which holds up whoever has the kernel read or write it.
 
 Root makes both. The tests of crates/daemon put this before programs of theirs.
 """
@@ -13,7 +13,7 @@ import signal
 import struct
 
 # linux/fuse.h
-LOOKUP, FORGET, GETATTR, OPEN, FLUSH, INIT, INTERRUPT, BATCH_FORGET = 1, 2, 3, 14, 25, 26, 36, 42
+LOOKUP, FORGET, GETATTR, OPEN, FLUSH, INIT, CREATE, INTERRUPT, BATCH_FORGET = 1, 2, 3, 14, 25, 26, 35, 36, 42
 DIRECTORY, REGULAR = 0o040755, 0o100644
 CLONE_NEWNS, MS_REC, MS_PRIVATE = 0x20000, 0x4000, 0x40000
 # linux/userfaultfd.h
@@ -53,8 +53,9 @@ def missing_page(_uid):
     return missing, page
 
 
-def serve(fuse, seconds):
-    """Serves a file system with one file for so long, and answers everything but that it is closed. Never returns."""
+def serve(fuse, seconds, has_file=True):
+    """Serves a file system with one file for so long, and answers everything but that it is closed; without one, everything but that
+    one is made. Never returns."""
 
     def attributes(inode):
         mode = DIRECTORY if inode == 1 else REGULAR
@@ -69,13 +70,15 @@ def serve(fuse, seconds):
             _, kind, number, inode = struct.unpack_from("<IIQQ", os.read(fuse, 1 << 20))
             if kind == INIT:
                 answer(number, struct.pack("<IIIIHHIIHHII24x", 7, 31, 65536, 0, 16, 12, 65536, 1, 0, 0, 0, 0))
+            elif kind == LOOKUP and not has_file:
+                answer(number, error=errno.ENOENT)
             elif kind == LOOKUP:
                 answer(number, struct.pack("<QQQQII", 2, 0, 1, 1, 0, 0) + attributes(2))
             elif kind == GETATTR:
                 answer(number, struct.pack("<QII", 1, 0, 0) + attributes(inode))
             elif kind == OPEN:
                 answer(number, struct.pack("<QII", 7, 0, 0))
-            elif kind not in (FLUSH, FORGET, BATCH_FORGET, INTERRUPT):
+            elif kind not in (FLUSH, CREATE, FORGET, BATCH_FORGET, INTERRUPT):
                 answer(number, error=errno.ENOSYS)
     finally:
         os._exit(0)

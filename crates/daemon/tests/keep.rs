@@ -9,7 +9,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use instance::{Instance, PATIENCE, SMALL};
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 /// Ports by number, each on a network of its own.
@@ -184,4 +184,57 @@ fn routes_are_kept_with_their_vrf() {
     until("nothing is recalled", &daemon, || daemon.log().contains("back in force"));
     assert_eq!(routes(&daemon), ["10.8.0.0/16 api"]);
     assert!(daemon.log().contains("left_out=2"), "{}", daemon.log());
+}
+
+/// Becomes a daemon that keeps its state in a file system that never answers when a file is to be made there.
+const HUNG_DISK: &str = r#"
+import sys
+FOLDER = sys.argv[1]
+try:
+    fuse = mounted(0)
+    if os.fork() == 0:
+        serve(fuse, 40, has_file=False)
+except OSError:
+    print("no file systems of programs", file=sys.stderr, flush=True)
+os.execv(sys.argv[2], sys.argv[2:])
+"#;
+
+#[test]
+fn a_disk_that_hangs_keeps_nobody_from_changing_anything() {
+    let folder = tempfile::tempdir().unwrap();
+    let kept = folder.path().to_str().unwrap();
+    let program = [include_str!("../../../lab/client/endless.py"), HUNG_DISK].concat();
+    let daemon = Instance::start_through(&["-c", &program, kept], &ports(kept, &[1], ""));
+    if daemon.log().contains("no file systems of programs") {
+        eprintln!("skipped: no file systems of programs (/dev/fuse)");
+        return;
+    }
+    let save = || loop {
+        let answer = daemon.request("POST", "/v1/save", "null");
+        // What was kept before is still being put in force.
+        if answer.status != 409 {
+            break answer;
+        }
+        sleep(Duration::from_millis(20));
+    };
+    let saved = std::thread::scope(|scope| {
+        let saves = scope.spawn(save);
+        for n in (0..=u8::MAX).cycle() {
+            if saves.is_finished() {
+                break;
+            }
+            let route = json!([{"prefix": format!("10.9.{n}.0/24"), "kind": "blackhole"}]);
+            post(&daemon, "/v1/routes", &route);
+            sleep(Duration::from_millis(100));
+        }
+        saves.join().unwrap()
+    });
+    assert!(saved.text().contains("not written within 10 s"), "{}", saved.text());
+    until("it is not said", &daemon, || daemon.log().contains("state is not kept: "));
+    // The file system ends, which would keep the daemon from its end.
+    let children = format!("/proc/{0}/task/{0}/children", daemon.pid());
+    for child in fs::read_to_string(children).unwrap_or_default().split_whitespace() {
+        let child = Pid::from_raw(child.parse().unwrap()).unwrap();
+        kill_process(child, Signal::KILL).unwrap();
+    }
 }

@@ -56,6 +56,8 @@ fn refusal(error: KeepError) -> Refusal {
             "set daemon.keep in the configuration, as in \"/var/lib/millrace\", and restart",
         ),
         KeepError::Recalling => Refusal::conflict(error, "save again in a moment"),
-        KeepError::Write { .. } => Refusal::failed(error, "correct the folder or the disk"),
+        KeepError::Write { .. } | KeepError::Late { .. } => {
+            Refusal::failed(error, "correct the folder or the disk")
+        }
     }
 }

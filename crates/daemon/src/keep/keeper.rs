@@ -1,5 +1,5 @@
 //! When state is kept: when somebody saves it; with `daemon.keep` a second after it has changed, once a minute for what was
-//! learned, and when the daemon ends.
+//! learned, and when the daemon ends. Changes wait while it is gathered, and not for the disk.
 
 use std::hash::{DefaultHasher, Hasher as _};
 use std::io;
@@ -8,8 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use control::api::Saved;
+use tokio::sync::OwnedMutexGuard;
 use tokio::task::spawn_blocking;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use super::gather::gather;
 use super::place::{self, Place};
@@ -22,6 +23,8 @@ const LOOK: Duration = Duration::from_secs(1);
 const LEARNED: Duration = Duration::from_secs(60);
 /// After a save there is rest for so many times as long as it took.
 const REST: u32 = 20;
+/// How long a disk may take. What it has not done then goes on, and nothing else is written before it is over.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Why state was not kept.
 #[derive(Debug, thiserror::Error)]
@@ -32,6 +35,8 @@ pub(crate) enum KeepError {
     Recalling,
     #[error("{path}: {source}")]
     Write { path: String, source: io::Error },
+    #[error("{path}: not written within {} s: the disk or its file system does not answer", PATIENCE.as_secs())]
+    Late { path: String },
 }
 
 /// Keeps a daemon's state.
@@ -40,6 +45,16 @@ pub(crate) struct Keeper {
     daemon: Shared,
     place: Arc<Place>,
     state: Arc<Mutex<State>>,
+    /// Whoever writes the lasting file has it, until that is over.
+    writing: Arc<tokio::sync::Mutex<()>>,
+}
+
+/// What is to be written.
+struct Gathered {
+    bytes: Vec<u8>,
+    saved: Saved,
+    /// What the daemon's parts had counted.
+    changes: u64,
 }
 
 /// What is known of the file.
@@ -55,7 +70,8 @@ struct State {
 
 impl Keeper {
     pub(crate) fn new(daemon: Shared, place: Place) -> Self {
-        Self { daemon, place: Arc::new(place), state: Arc::default() }
+        let (state, writing) = (Arc::default(), Arc::default());
+        Self { daemon, place: Arc::new(place), state, writing }
     }
 
     /// Puts in force what was kept. `changing`: nothing else changes until then.
@@ -83,7 +99,16 @@ impl Keeper {
     /// Errors: [`KeepError`]; what was saved before is still there.
     pub(crate) async fn save(&self) -> Result<Saved, KeepError> {
         let path = self.place.lasting().ok_or(KeepError::NoFolder)?.to_owned();
-        self.save_to(&self.daemon.change().await, path).await
+        loop {
+            let changing = self.daemon.change().await;
+            if let Ok(turn) = Arc::clone(&self.writing).try_lock_owned() {
+                let gathered = self.gather(&changing, &path).await?;
+                drop(changing);
+                return self.write(gathered, path, Some(turn)).await;
+            }
+            drop(changing);
+            drop(self.turn(&path).await?);
+        }
     }
 
     /// Saves for a start that follows at once.
@@ -91,7 +116,9 @@ impl Keeper {
     /// Errors: as [`Self::save`].
     pub(crate) async fn hand_over(&self, changing: &Changing) -> Result<(), KeepError> {
         let path = self.place.for_restart().to_owned();
-        self.save_to(changing, path).await.map(drop)
+        let turn = if self.lasts(&path) { Some(self.turn(&path).await?) } else { None };
+        let gathered = self.gather(changing, &path).await?;
+        self.write(gathered, path, turn).await.map(drop)
     }
 
     /// Nobody starts after all.
@@ -100,28 +127,58 @@ impl Keeper {
         let _ = spawn_blocking(move || here.clear_handed()).await;
     }
 
-    async fn save_to(&self, changing: &Changing, path: PathBuf) -> Result<Saved, KeepError> {
+    /// Whether it is the file for the next start, whenever that is.
+    fn lasts(&self, path: &Path) -> bool {
+        self.place.lasting() == Some(path)
+    }
+
+    /// Waits until nobody writes the lasting file.
+    async fn turn(&self, path: &Path) -> Result<OwnedMutexGuard<()>, KeepError> {
+        let turn = timeout(PATIENCE, Arc::clone(&self.writing).lock_owned()).await;
+        turn.map_err(|_| KeepError::Late { path: path.display().to_string() })
+    }
+
+    async fn gather(&self, changing: &Changing, path: &Path) -> Result<Gathered, KeepError> {
         if !self.with().recalled {
             return Err(KeepError::Recalling);
         }
-        let shown = path.display().to_string();
-        let failed = |source| KeepError::Write { path: shown.clone(), source };
-        let now = changes(&self.daemon);
-        let (bytes, saved) = gather(changing).await.map_err(failed)?;
-        let lasting = self.place.lasting() == Some(&*path);
-        let written = self.with().hash.filter(|_| lasting);
+        let changes = changes(&self.daemon);
+        let gathered = gather(changing).await;
+        let failed = |source| KeepError::Write { path: path.display().to_string(), source };
+        let (bytes, saved) = gathered.map_err(failed)?;
+        Ok(Gathered { bytes, saved, changes })
+    }
+
+    async fn write(
+        &self,
+        Gathered { bytes, saved, changes }: Gathered,
+        path: PathBuf,
+        turn: Option<OwnedMutexGuard<()>>,
+    ) -> Result<Saved, KeepError> {
+        let (shown, lasts) = (path.display().to_string(), self.lasts(&path));
+        // Until this has succeeded, nobody knows what is there.
+        let written = if lasts { self.with().hash.take() } else { None };
         // With a million routes, to hash them and to free them takes so long that neighbours would wait.
         let write = spawn_blocking(move || {
             let hash = hash_of(&bytes);
             if written != Some(hash) || !path.exists() {
                 place::write(&path, &bytes)?;
             }
+            drop(turn);
             Ok::<_, io::Error>(hash)
         });
-        let hash = write.await.map_err(io::Error::other).and_then(|done| done).map_err(failed)?;
-        if lasting {
+        let done = if lasts {
+            let late = |_| KeepError::Late { path: shown.clone() };
+            timeout(PATIENCE, write).await.map_err(late)?
+        } else {
+            // A file for a restart must not come when nobody restarts any more.
+            write.await
+        };
+        let failed = |source| KeepError::Write { path: shown.clone(), source };
+        let hash = done.map_err(io::Error::other).and_then(|done| done).map_err(failed)?;
+        if lasts {
             let mut state = self.with();
-            (state.changes, state.hash) = (now, Some(hash));
+            (state.changes, state.hash) = (changes, Some(hash));
         }
         Ok(Saved { file: shown, ..saved })
     }

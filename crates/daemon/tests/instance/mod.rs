@@ -83,7 +83,7 @@ impl Instance {
     }
 
     /// Starts a daemon by a program in Python, which becomes it.
-    fn start_through(python: &[&str], config: &str) -> Self {
+    pub(crate) fn start_through(python: &[&str], config: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let program = command(folder.path());
         let mut command = Command::new("python3");
