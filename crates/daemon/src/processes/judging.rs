@@ -57,12 +57,25 @@ fn has_to_wait(uid: u32) -> bool {
     let mut left = left();
     left.reap();
     let users: Vec<u32> = left.users.iter().map(|(user, _)| *user).collect();
+    drop(left);
+    if let Some(line) = complaint(&users, uid) {
+        complain(|| tracing::warn!("{line}"));
+    }
     keep_waiting(&users, uid)
 }
 
 /// Whether those that are left over of these users keep one waiting: its own, or too many.
 fn keep_waiting(users: &[u32], uid: u32) -> bool {
     users.contains(&uid) || (uid != 0 && users.len() >= MOST_LEFT)
+}
+
+/// What the log says of one that others keep waiting. Of its own, that was said when it did not end.
+fn complaint(users: &[u32], uid: u32) -> Option<String> {
+    let by_others = keep_waiting(users, uid) && !users.contains(&uid);
+    let count = users.len();
+    by_others.then(|| {
+        format!("descriptors of user {uid} are refused: {count} {PROGRAM} of others cannot end")
+    })
 }
 
 /// Takes note of the end of those that are left over and have ended; to be called again and again.
@@ -88,7 +101,7 @@ struct State {
     /// The number of the connection that came last.
     last: u64,
     running: Option<Running>,
-    /// When one could not be started.
+    /// When one could not be started last.
     failed: Option<Instant>,
 }
 
@@ -144,7 +157,11 @@ impl State {
     }
 
     fn start(&mut self, uid: u32) {
-        if self.failed.is_some_and(|at| at.elapsed() < BREATH) || has_to_wait(uid) {
+        if self.failed.is_some_and(|at| at.elapsed() < BREATH) {
+            return;
+        }
+        if has_to_wait(uid) {
+            self.failed = Some(Instant::now());
             return;
         }
         match Running::start(uid) {
@@ -350,6 +367,9 @@ mod tests {
         let few = &all[1..];
         assert!(!keep_waiting(few, 5) && keep_waiting(few, 1001));
         assert!(keep_waiting(&all, 5) && !keep_waiting(&all, 0));
+        let line = complaint(&all, 5).unwrap();
+        assert!(line.contains("64 millrace-judge of others"), "{line}");
+        assert_eq!((complaint(&all, 1001), complaint(&all, 0)), (None, None));
     }
 
     #[test]
