@@ -68,6 +68,8 @@ pub(crate) struct Clients {
     last: u32,
     /// What the log says of clients that come and go.
     log: Sparing,
+    /// What it says of those that do not keep up or write nonsense.
+    faults: Sparing,
     /// The rules in force, for the thread that accepts.
     rules: Rules,
     /// How often users are rung, by worker.

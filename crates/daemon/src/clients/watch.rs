@@ -1,10 +1,11 @@
-//! Clients that do not keep up or write nonsense: said in the log, once a minute at most.
+//! Clients that do not keep up or write nonsense: said in the log, once a minute at most of the same queues, and sparingly of those of
+//! clients that come again and again.
 
 use std::thread;
 
 use control::api::ClientCounters;
 
-use super::Lent;
+use super::{Clients, Lent};
 
 /// Seconds between two lines about the same queues.
 const SILENCE: u64 = 60;
@@ -53,12 +54,15 @@ impl Lent<'_> {
                 tracing::warn!("a thread to unmap memory of clients: {error}");
             }
         }
-        for (id, client) in &mut self.clients.list {
+        let Clients { list, faults, .. } = &mut *self.clients;
+        for (id, client) in list {
             let age = client.since.elapsed().as_secs();
             for (number, queues) in &mut client.queues {
                 let counted = queues.counted();
                 if let Some(news) = queues.told.news(&counted, age) {
-                    tracing::warn!(client = id, queues = number, "{} {news}", client.name);
+                    faults.say("faults of clients", || {
+                        tracing::warn!(client = id, queues = number, "{} {news}", client.name);
+                    });
                 }
             }
         }
