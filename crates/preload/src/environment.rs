@@ -61,12 +61,8 @@ pub(crate) fn allows_io_uring() -> bool {
 /// # Errors
 /// What it says instead.
 pub(crate) fn placement() -> Result<Option<Placement>, &'static str> {
-    match value(PLACEMENT_VARIABLE) {
-        None => Ok(None),
-        Some("inline") => Ok(Some(Placement::Inline)),
-        Some("shared") => Ok(Some(Placement::Shared)),
-        Some(other) => Err(other),
-    }
+    let name = value(PLACEMENT_VARIABLE);
+    name.map(|name| Placement::named(name).ok_or(name)).transpose()
 }
 
 /// Whether somebody wants to know why something is not so.

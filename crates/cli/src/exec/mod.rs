@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use client::session::{DEFAULT_SESSIONS, LINKS_VARIABLE, PLACEMENT_VARIABLE, SESSIONS_VARIABLE};
+use shm::session::Placement;
 
 use crate::args::Exec;
 use crate::failure::Failure;
@@ -28,7 +29,8 @@ pub(crate) fn exec(options: &Exec, socket: Option<&Path>) -> Result<(), Failure>
         program::find(word, &path).ok_or_else(|| Failure::NoProgram(PathBuf::from(word)))?;
     let library = library::find(options.library.as_deref())?;
     let sessions = sessions(options.sessions.as_deref(), socket);
-    let reached = program::check(&program).and_then(|()| reach::reach(&sessions));
+    let placement = placement(options.placement.as_deref());
+    let reached = program::check(&program).and_then(|()| reach::reach(&sessions, placement));
     let name = Path::new(word).file_name().unwrap_or(word).to_string_lossy().into_owned();
     if options.require
         && let Err(why) = &reached
@@ -74,6 +76,14 @@ fn sessions(named: Option<&Path>, socket: Option<&Path>) -> PathBuf {
         .unwrap_or_else(|| DEFAULT_SESSIONS.into());
     // The program may change its folder.
     std::path::absolute(&path).unwrap_or(path)
+}
+
+/// Where the program's stack is to run, as its library will find it. `None`: the daemon says where.
+fn placement(named: Option<&str>) -> Option<Placement> {
+    match named {
+        Some(name) => Placement::named(name),
+        None => std::env::var(PLACEMENT_VARIABLE).ok().and_then(|name| Placement::named(&name)),
+    }
 }
 
 /// The library, then what was to be loaded anyway. Blanks and colons separate names there.

@@ -7,11 +7,9 @@ use std::os::fd::AsFd as _;
 use std::path::Path;
 
 use client::Error;
-use client::session::Link;
-use shm::session::OpenStack;
+use client::session::{Link, SHARED, STACK};
+use shm::session::Placement;
 
-/// The least of a stack: it is only tried.
-const TRIAL: OpenStack = OpenStack { slots: 64, capacity: 2_048, claims: 64, connections: 1 };
 /// Ports that are tried: the kernel may choose one that somebody leases, if its own ports are those of `sessions.ports`, too.
 const PORTS: usize = 8;
 
@@ -28,17 +26,33 @@ impl fmt::Display for Reach {
     }
 }
 
-/// Asks the daemon for a stack and serves a port of its own with it for a moment; else why that does not work.
-pub(super) fn reach(sessions: &Path) -> Result<Reach, String> {
+/// Asks the daemon for the stack that the program's library will ask for, and serves a port of its own with it for a moment; else
+/// why that does not work. `wanted`: where the stack is to run, if it is not for the daemon to say.
+pub(super) fn reach(sessions: &Path, wanted: Option<Placement>) -> Result<Reach, String> {
     let link = Link::open(Some(sessions), "millrace exec", |socket| socket)
         .map_err(|error| why(&error))?;
     if link.addresses().is_empty() {
         let none = "no interface of the default VRF has an address: give one `addresses`";
         return Err(none.into());
     }
-    let queues = link.open_stack(&TRIAL, |fd| fd).map_err(|error| error.to_string())?;
-    serve_some(|listener| link.listen(queues.number, 0, listener.as_fd()))?;
+    let refused = |error: Error| error.to_string();
+    match wanted.unwrap_or(link.placement()) {
+        Placement::Inline => {
+            let stack = link.open_stack(&STACK, |fd| fd).map_err(refused)?;
+            try_out(&link, stack.number)?;
+        }
+        Placement::Shared => {
+            let stack = link.open_shared(&SHARED, |fd| fd).map_err(refused)?;
+            try_out(&link, stack.number)?;
+        }
+    }
     Ok(Reach(link.addresses().to_vec()))
+}
+
+/// Serves a port with a stack, and closes it: where it still counted, there might be no room for the program's.
+fn try_out(link: &Link, stack: u32) -> Result<(), String> {
+    serve_some(|listener| link.listen(stack, 0, listener.as_fd()))?;
+    link.close_stack(stack).map_err(|error| error.to_string())
 }
 
 /// Has a listening socket served, at whatever port; else why none is.

@@ -27,6 +27,11 @@ pub const LINKS_VARIABLE: &str = "MILLRACE_LINKS";
 /// The environment variable that says where the stack of a process is to run: `inline` or `shared`.
 pub const PLACEMENT_VARIABLE: &str = "MILLRACE_PLACEMENT";
 
+/// What the library under a program's socket calls asks for where its stack runs in the process. A packet of 1,500 bytes takes one
+/// slot; the claims are those of listeners' flows.
+pub const STACK: OpenStack =
+    OpenStack { slots: 1024, capacity: 2048 - 64, claims: 1 << 16, connections: 1 << 14 };
+
 /// A process's connection to the sessions socket. Everything that the process has of the daemon ends with it.
 #[derive(Debug)]
 pub struct Link {
@@ -108,6 +113,14 @@ impl Link {
         let queues = Queues::map(opened, files.into_iter().map(keep).collect())?;
         self.start_stack(stack)?;
         Ok(queues)
+    }
+
+    /// Closes a stack. What it took counts no longer once this process has unmapped its memory, too.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] when there is no such stack, [`Error::DaemonGone`].
+    pub fn close_stack(&self, stack: u32) -> Result<(), Error> {
+        self.ask(&Request::CloseStack(stack), &[]).map(drop)
     }
 
     /// A stack's memory is mapped: the workers begin with it.

@@ -7,8 +7,10 @@ mod moving;
 mod queues;
 mod shared;
 
-pub use link::{DEFAULT_SESSIONS, LINKS_VARIABLE, Link, PLACEMENT_VARIABLE, SESSIONS_VARIABLE};
+pub use link::{
+    DEFAULT_SESSIONS, LINKS_VARIABLE, Link, PLACEMENT_VARIABLE, SESSIONS_VARIABLE, STACK,
+};
 pub use links::{Exits, Links, Served, Turned, Ways};
 pub use moving::{Withdrawal, carrier_id, open_carrier};
 pub use queues::{Inbound, Outbound, Queues};
-pub use shared::{Knocker, Shared};
+pub use shared::{Knocker, SHARED, Shared};

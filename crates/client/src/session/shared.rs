@@ -13,6 +13,10 @@ use crate::opened::{doorbell, nonsense};
 use super::Link;
 use super::link::unexpected;
 
+/// What the library under a program's socket calls asks for where its stack runs on a stack worker. Sessions have descriptors as
+/// numbers.
+pub const SHARED: OpenShared = OpenShared { sessions: 1 << 14, chunks: 1 << 10 };
+
 /// What a process shares with its stack worker.
 #[derive(Debug)]
 pub struct Shared {

@@ -247,6 +247,7 @@ impl Sessions {
 
 #[cfg(test)]
 mod tests {
+    use client::session::SHARED;
     use host::Plan;
 
     use super::super::lodging::queues;
@@ -257,7 +258,7 @@ mod tests {
     #[test]
     fn a_server_with_four_processes_on_stack_workers_can_be_reloaded() {
         // As programs ask for them, with four workers of the daemon's; a reload has four more processes for a while.
-        let plan = Plan::new(1 << 14, 1 << 10).unwrap();
+        let plan = Plan::new(SHARED.sessions, SHARED.chunks).unwrap();
         let size = Size::of(&queues(plan.sessions()), 4).unwrap();
         let each = size.bytes + plan.bytes() + state_bytes(&plan);
         let most = (testing::config("").sessions.memory as usize) << 20;

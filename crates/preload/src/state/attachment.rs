@@ -6,10 +6,10 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-use client::session::{Knocker, Link, PLACEMENT_VARIABLE, Queues, Shared};
+use client::session::{Knocker, Link, PLACEMENT_VARIABLE, Queues, SHARED, STACK, Shared};
 use host::{Plan, Remote, Sessions, Wire};
 use shm::SleepWord;
-use shm::session::{OpenShared, OpenStack, Placement};
+use shm::session::Placement;
 use transport::Config;
 
 use super::State;
@@ -18,18 +18,8 @@ use crate::kinds::{self, Kind};
 use crate::sockets::Sockets;
 use crate::{clock, environment, internal, report};
 
-/// Slots of each ring, and bytes of packet in one: a packet of 1,500 bytes takes one.
-const SLOTS: u32 = 1024;
-const CAPACITY: u32 = 2048 - 64;
-/// Places for claims: flows of listeners.
-const CLAIMS: u32 = 1 << 16;
-/// Connections that the daemon is shown.
-const SHOWN: u32 = 1 << 14;
 /// Connections of a process at most, over each version of IP.
 const CONNECTIONS: usize = 1 << 20;
-/// On a stack of the daemon's: sessions, whose numbers are descriptors, and chunks of 4 KiB for data in each direction.
-const SESSIONS: u32 = 1 << 14;
-const CHUNKS: u32 = 1 << 10;
 /// Between two attempts to reach a daemon that is gone: ns.
 const PATIENCE: u64 = 200_000_000;
 /// The longest wait for an answer before it is looked whether the daemon is there.
@@ -73,15 +63,8 @@ impl Attachment {
         });
         let placement = stays.or(wanted).unwrap_or(link.placement());
         let way = match placement {
-            Placement::Inline => {
-                let (slots, capacity) = (SLOTS, CAPACITY);
-                let asked = OpenStack { slots, capacity, claims: CLAIMS, connections: SHOWN };
-                Way::Inline(Box::new(link.open_stack(&asked, keep)?))
-            }
-            Placement::Shared => {
-                let asked = OpenShared { sessions: SESSIONS, chunks: CHUNKS };
-                Way::Shared(link.open_shared(&asked, keep)?)
-            }
+            Placement::Inline => Way::Inline(Box::new(link.open_stack(&STACK, keep)?)),
+            Placement::Shared => Way::Shared(link.open_shared(&SHARED, keep)?),
         };
         let (link, way) = (ManuallyDrop::new(Arc::new(link)), ManuallyDrop::new(way));
         let hidden = hidden.into_inner();
@@ -107,7 +90,7 @@ impl Attachment {
                 Ok(Sockets::Inline(Box::new(sessions)))
             }
             Way::Shared(shared) => {
-                let plan = Plan::new(SESSIONS, CHUNKS);
+                let plan = Plan::new(SHARED.sessions, SHARED.chunks);
                 let end = plan.and_then(|plan| plan.process(&shared.segment));
                 let (Some(end), Some(knocker)) = (end, shared.knocker.take()) else {
                     return Err(none("the memory of sessions"));

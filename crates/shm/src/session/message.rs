@@ -105,6 +105,18 @@ pub enum Placement {
     Shared,
 }
 
+impl Placement {
+    /// The one that people call so, if there is one.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "inline" => Some(Self::Inline),
+            "shared" => Some(Self::Shared),
+            _ => None,
+        }
+    }
+}
+
 /// A transport protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
