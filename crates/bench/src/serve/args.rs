@@ -13,9 +13,9 @@ Examples:
   millrace-bench serve --paths pinned,inline,link --workers 1,2 --no-idle --no-others
 
 For each load and path: requests/s; their ratio to the faster kernel loopback in the same round, as
-median [range]; latency (p50, p99); CPU seconds per million requests of server, client and daemon. Then
-what idle connections cost in CPU time and memory, and iperf3 and redis-benchmark. docs/measure.md
-explains paths and figures.";
+median [range]; latency (p50, p99); CPU seconds per million requests of server, client and daemon. Then,
+on the kernel and in both placements of Millrace, what idle connections cost in CPU time and memory, and
+iperf3 and redis-benchmark. docs/measure.md explains paths and figures.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]

@@ -38,7 +38,7 @@ const EARLY: u32 = 4;
 
 /// A path of each kind.
 fn kinds(paths: &[Path]) -> impl Iterator<Item = Path> {
-    [Path::Pinned, Path::Tap].into_iter().filter(move |path| paths.contains(path))
+    [Path::Pinned, Path::Tap, Path::TapShared].into_iter().filter(move |path| paths.contains(path))
 }
 
 /// Steps of the bar: seconds.
