@@ -124,10 +124,12 @@ impl Stub {
         let _ = std::fs::remove_file(self.path());
         shutdown(&*listener, Shutdown::Both).unwrap();
         loop {
+            // What it serves was noted before it began.
+            let thread = self.threads.lock().unwrap().pop();
             for socket in self.state.lock().unwrap().connections.drain(..) {
                 let _ = shutdown(&socket, Shutdown::Both);
             }
-            let Some(thread) = self.threads.lock().unwrap().pop() else { break };
+            let Some(thread) = thread else { break };
             thread.join().unwrap();
         }
     }

@@ -48,9 +48,10 @@ pub(crate) struct Guest {
 impl Guest {
     pub(crate) fn attach(socket: &Path) -> Self {
         let link = Link::open(Some(socket), "guest", |file| file).unwrap();
+        let raw = Channel::of(link.as_fd().try_clone_to_owned().unwrap());
+        hear_within(&raw, PATIENCE);
         let mut queues = link.open_stack(&ASKED, |file| file).unwrap();
         let claims = queues.take_claims().unwrap();
-        let raw = Channel::of(link.as_fd().try_clone_to_owned().unwrap());
         let config = Config { seed: queues.seed, ..Config::default() };
         let stack = Stack::new(config, Rings).unwrap();
         Self { link, raw, queues, claims, stack, events: Vec::new() }
@@ -139,7 +140,6 @@ impl Guest {
         if !self.events.is_empty() {
             return Some(self.events.remove(0));
         }
-        sockopt::set_socket_timeout(&self.raw, sockopt::Timeout::Recv, Some(PATIENCE)).unwrap();
         match self.raw.receive::<Reply>().unwrap().message {
             Reply::Event(event) => Some(event),
             other => panic!("{other:?}"),
@@ -148,9 +148,10 @@ impl Guest {
 
     /// Whether something was said without having been asked for, within a moment.
     pub(crate) fn has_event(&self) -> bool {
-        let moment = Some(Duration::from_millis(200));
-        sockopt::set_socket_timeout(&self.raw, sockopt::Timeout::Recv, moment).unwrap();
-        !self.events.is_empty() || self.raw.receive::<Reply>().is_ok()
+        hear_within(&self.raw, Duration::from_millis(200));
+        let came = !self.events.is_empty() || self.raw.receive::<Reply>().is_ok();
+        hear_within(&self.raw, PATIENCE);
+        came
     }
 
     /// A carrier for a connection of this stack.
@@ -214,10 +215,15 @@ impl Guest {
     }
 }
 
+/// How long whoever hears something there waits for it.
+fn hear_within(channel: &Channel, longest: Duration) {
+    sockopt::set_socket_timeout(channel, sockopt::Timeout::Recv, Some(longest)).unwrap();
+}
+
 /// Asks for a carrier. The reply stays in it.
 pub(crate) fn carrier(socket: &Path, stack: u32) -> Result<(Channel, CarrierId), Reply> {
     let channel = Channel::connect(socket).unwrap();
-    sockopt::set_socket_timeout(&channel, sockopt::Timeout::Recv, Some(PATIENCE)).unwrap();
+    hear_within(&channel, PATIENCE);
     channel.send(&Request::Carrier(stack), &[]).unwrap();
     let mut bytes = [0; 512];
     let (count, _) =
