@@ -1,8 +1,10 @@
 //! Changes, and the script that undoes them.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
-use std::process::Command;
+use std::path::Path;
+use std::process::{Command, Output};
 
 use millrace_doctor::apply::{ApplyError, apply, replace_script, undo_script, write_script};
 use millrace_doctor::{Change, checks};
@@ -15,6 +17,18 @@ fn writes(tree: &Tree) -> Vec<Change> {
     let findings = checks::all(&machine, &setup(&machine, "1-3"));
     let changes = findings.into_iter().flat_map(|finding| finding.changes);
     changes.filter(|change| matches!(change, Change::Write { .. })).collect()
+}
+
+/// Runs a script that was just written: a child that another test starts may have it open for writing still.
+fn run(script: &Path) -> Output {
+    loop {
+        match Command::new(script).output() {
+            Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => {
+                std::thread::yield_now();
+            }
+            output => return output.unwrap(),
+        }
+    }
 }
 
 #[test]
@@ -38,7 +52,7 @@ fn the_script_brings_everything_back() {
     // What was bad is good now, so that nothing is left to write.
     assert_eq!(writes(&tree), []);
     assert_eq!(fs::metadata(&script).unwrap().permissions().mode() & 0o777, 0o700);
-    assert!(Command::new(&script).status().unwrap().success());
+    assert!(run(&script).status.success());
     for change in &changes {
         let (path, _, before) = places(change);
         assert_eq!(tree.get(&path), before);
@@ -56,7 +70,7 @@ fn the_script_goes_on_after_a_failure_and_says_so() {
     write_script(&script, &undo_script(tree.path(), &changes)).unwrap();
     let first = changes.first().unwrap();
     apply(tree.path(), first).unwrap();
-    let output = Command::new(&script).output().unwrap();
+    let output = run(&script);
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stderr).contains("/sys/gone/file should hold 0"));
     let Change::Write { path, before, .. } = first else { unreachable!("filtered") };
@@ -71,7 +85,7 @@ fn a_script_that_exists_stays() {
     symlink("elsewhere.sh", &link).unwrap();
     for path in [tree.path().join("there.sh"), link] {
         let error = write_script(&path, "new").unwrap_err();
-        assert_eq!(error.kind(), std::io::ErrorKind::AlreadyExists);
+        assert_eq!(error.kind(), ErrorKind::AlreadyExists);
     }
     assert_eq!(tree.get("there.sh"), "mine");
     assert!(!tree.path().join("elsewhere.sh").exists());
