@@ -5,7 +5,7 @@ use axum::extract::rejection::{JsonRejection, QueryRejection};
 use axum::extract::{FromRequest, FromRequestParts, Json, Query, Request};
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use control::ConfigError;
 use control::api::ErrorBody;
@@ -180,19 +180,21 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Parameters<T> 
 }
 
 /// No such path.
-pub(crate) async fn unknown_path(request: Request) -> Refusal {
-    Refusal::not_found(
-        format!("there is no {}", request.uri().path()),
-        "see /openapi.json for what there is",
-    )
+pub(crate) async fn unknown_path(uri: Uri, _: Result<Unneeded, Refusal>) -> Refusal {
+    let message = format!("there is no {}", uri.path());
+    Refusal::not_found(message, "see /openapi.json for what there is")
 }
 
 /// The path exists, but not with this method.
-pub(crate) async fn unknown_method(request: Request) -> Refusal {
+pub(crate) async fn unknown_method(
+    uri: Uri,
+    method: Method,
+    _: Result<Unneeded, Refusal>,
+) -> Refusal {
     Refusal::new(
         StatusCode::METHOD_NOT_ALLOWED,
         "method",
-        format!("{} does not take {}", request.uri().path(), request.method()),
+        format!("{} does not take {method}", uri.path()),
         "see /openapi.json for what it takes",
     )
 }

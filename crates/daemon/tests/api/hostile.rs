@@ -93,9 +93,12 @@ fn a_reload_opens_nothing_but_regular_files_of_its_folders() {
 #[test]
 fn a_body_that_comes_late_costs_nobody_the_answer() {
     let daemon = Instance::start(&two_ports());
-    for (method, path, status) in
-        [("POST", "/v1/save", "409"), ("DELETE", "/v1/functions/7", "404")]
-    {
+    for (method, path, status) in [
+        ("POST", "/v1/save", "409"),
+        ("DELETE", "/v1/functions/7", "404"),
+        ("PUT", "/v1/routes", "405"),
+        ("POST", "/v1/nothing", "404"),
+    ] {
         let mut stream = UnixStream::connect(daemon.socket()).unwrap();
         let head = format!(
             "{method} {path} HTTP/1.1\r\nHost: m\r\nConnection: close\r\nContent-Length: 4\r\n\r\n"
