@@ -93,8 +93,58 @@ fn why(error: &Error) -> String {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
+    use std::thread;
+
+    use rustix::net::{
+        AddressFamily, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, listen,
+        socket_with,
+    };
+    use shm::attach::{Channel, Refusal, RefusalKind};
+    use shm::session::{PROTOCOL, Reply, Request, VERSION, Welcome};
 
     use super::*;
+
+    /// What a daemon is asked for that wants stacks there, and why a server is not reached when it refuses that.
+    fn refused(placement: Placement, wanted: Option<Placement>) -> (Request, String) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("sessions.sock");
+        let (family, kind) = (AddressFamily::UNIX, SocketType::SEQPACKET);
+        let listener = socket_with(family, kind, SocketFlags::CLOEXEC, None).unwrap();
+        bind(&listener, &SocketAddrUnix::new(&path).unwrap()).unwrap();
+        listen(&listener, 1).unwrap();
+        thread::scope(|scope| {
+            let asked = scope.spawn(|| {
+                let channel = Channel::of(accept_with(&listener, SocketFlags::CLOEXEC).unwrap());
+                let hello = channel.receive::<Request>().unwrap().message;
+                assert!(matches!(hello, Request::Hello(_)), "{hello:?}");
+                let (protocol, daemon) = (PROTOCOL, VERSION.into());
+                let addresses = vec!["192.0.2.1".parse().unwrap()];
+                let welcome = Welcome { protocol, daemon, client: 1, addresses, placement };
+                channel.send(&Reply::Welcome(welcome), &[]).unwrap();
+                let asked = channel.receive::<Request>().unwrap().message;
+                let refusal = Refusal::new(RefusalKind::Resources, "too much");
+                channel.send(&Reply::Refused(refusal), &[]).unwrap();
+                asked
+            });
+            let why = reach(&path, wanted).err().unwrap();
+            (asked.join().unwrap(), why)
+        })
+    }
+
+    #[test]
+    fn what_is_tried_is_the_stack_that_the_library_will_ask_for() {
+        let (inline, shared) = (Placement::Inline, Placement::Shared);
+        for (daemons, wanted, asked) in [
+            (inline, None, Request::OpenStack(STACK)),
+            (shared, None, Request::OpenShared(SHARED)),
+            (inline, Some(shared), Request::OpenShared(SHARED)),
+            (shared, Some(inline), Request::OpenStack(STACK)),
+        ] {
+            let (tried, why) = refused(daemons, wanted);
+            assert_eq!(tried, asked);
+            assert!(why.contains("too much"), "{why}");
+        }
+    }
 
     #[test]
     fn all_addresses_are_said() {

@@ -283,6 +283,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_stack_is_closed_when_the_daemon_says_so() {
+        let (here, there) = Channel::pair().unwrap();
+        let link = Link::over(here).unwrap();
+        thread::scope(|scope| {
+            let closes = scope.spawn(|| link.close_stack(7));
+            assert_eq!(there.receive::<Request>().unwrap().message, Request::CloseStack(7));
+            there.send(&Reply::StackClosed(7), &[]).unwrap();
+            closes.join().unwrap().unwrap();
+        });
+    }
+
+    #[test]
     fn whoever_looks_for_news_does_not_wait_for_whoever_asks() {
         let (here, there) = Channel::pair().unwrap();
         let link = Link::over(here).unwrap();
