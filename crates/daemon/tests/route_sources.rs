@@ -4,12 +4,12 @@
 
 mod instance;
 
-use instance::Instance;
+use instance::{Instance, SMALL};
 use serde_json::{Value, json};
 
 fn config(more: &str) -> String {
     format!(
-        r#"
+        r#"{SMALL}
 [[port]]
 name = "left"
 device = "null,no-rx=1"
