@@ -128,6 +128,12 @@ impl Sessions {
         self.stack.keep_quiet(until);
     }
 
+    /// The same until [`keep_quiet`](Self::keep_quiet) says otherwise. For a connection that is about to come: its packets may be here
+    /// first.
+    pub fn fall_quiet(&mut self) {
+        self.keep_quiet(u64::MAX);
+    }
+
     /// The same for one port: a listener there has closed, and all other ports go on.
     pub fn spare_resets(&mut self, port: u16, until: u64) {
         self.stack.spare_resets(port, until);

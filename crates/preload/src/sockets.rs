@@ -295,6 +295,10 @@ impl Sockets {
         either!(self, keep_quiet(until));
     }
 
+    pub(crate) fn fall_quiet(&mut self) {
+        either!(self, fall_quiet());
+    }
+
     pub(crate) fn spare_resets(&mut self, port: u16, until: u64) {
         either!(self, spare_resets(port, until));
     }

@@ -44,6 +44,8 @@ pub(super) enum Verb {
     AddPorts,
     RemovePorts,
     Hold,
+    /// Nothing is answered with a reset from the answer on.
+    FallQuiet,
     IsDrained,
     HasHandshakes,
     ExportUnaccepted,
@@ -100,6 +102,7 @@ carried_as!(Verb {
     Self::AvoidPaths => 38 => Self::AvoidPaths,
     Self::SpareResets => 39 => Self::SpareResets,
     Self::OpenDatagrams => 40 => Self::OpenDatagrams,
+    Self::FallQuiet => 41 => Self::FallQuiet,
 });
 
 carried_as!(Kind {

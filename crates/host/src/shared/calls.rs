@@ -297,6 +297,11 @@ impl Remote {
         self.ring();
     }
 
+    /// As [`Sessions::fall_quiet`](crate::Sessions::fall_quiet), before this returns.
+    pub fn fall_quiet(&mut self) {
+        let _ = self.tell(Verb::FallQuiet, Id(0), |_| {});
+    }
+
     /// Answers nothing that comes to `port` with a reset until `until`: ns.
     pub fn spare_resets(&mut self, port: u16, until: u64) {
         self.say(command(Verb::SpareResets, Id(0), |to| (port, until).put(to)));

@@ -110,6 +110,10 @@ impl Served {
                 take_ends(from)?.iter().for_each(|ends| sessions.hold(ends, until));
                 bare(Ok(()))
             }
+            Verb::FallQuiet => {
+                sessions.fall_quiet();
+                bare(Ok(()))
+            }
             Verb::IsDrained => plain(Ok(sessions.is_drained() && self.closing.is_empty())),
             Verb::HasHandshakes => plain(Ok(sessions.has_handshakes(id))),
             _ => return Err(Errno::INVAL),

@@ -255,14 +255,14 @@ impl State {
     }
 
     /// A connection that the daemon or another process has: when it was exported, and its bytes. Packets for it come here then,
-    /// which a stack worker takes in before the connection is there: so nothing is answered by a reset until whoever asks says
-    /// otherwise.
+    /// which a stack worker takes in before the connection is there: so nothing is answered by a reset from before that until
+    /// whoever asks says otherwise.
     fn withdraw(&mut self, named: CarrierId) -> Option<(u64, Vec<u8>)> {
         let until = clock::now() + RECALL;
         let mut asks = true;
         while clock::now() < until {
             if std::mem::take(&mut asks) {
-                self.sessions.keep_quiet(u64::MAX);
+                self.sessions.fall_quiet();
                 match self.attachment.link.withdraw(self.attachment.number(), named) {
                     Ok(Withdrawal::Here(at, bytes)) => return Some((at, bytes)),
                     Ok(Withdrawal::Recalled) => self.keep_quiet(),

@@ -49,11 +49,24 @@ impl Host {
         for packet in &out {
             self.peer.input(self.now, &[Packet::new(packet)], &mut self.peer_out);
         }
-        for packet in &back {
+        self.take_in(&back);
+        true
+    }
+
+    /// What the peer sends is there before the worker's thread looks for commands.
+    pub(super) fn receive(&mut self) {
+        self.peer.turn(self.now, &mut self.peer_out);
+        self.now += DELAY;
+        let back = std::mem::take(&mut self.peer_out.packets);
+        assert!(!back.is_empty());
+        self.take_in(&back);
+    }
+
+    fn take_in(&mut self, packets: &[Vec<u8>]) {
+        for packet in packets {
             let sessions = self.served.sessions();
             sessions.input(self.now, &[Packet::new(packet)], &mut self.out);
         }
-        true
     }
 
     /// Until nothing moves.

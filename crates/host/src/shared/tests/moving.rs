@@ -113,8 +113,9 @@ fn what_comes_before_a_connection_is_there_waits_for_it() {
     let mut bed = Bed::new(64);
     bed.host.lock().unwrap().now = left.host.lock().unwrap().now;
     std::mem::swap(&mut bed.host.lock().unwrap().peer, &mut left.host.lock().unwrap().peer);
-    bed.remote.keep_quiet(u64::MAX);
+    bed.remote.fall_quiet();
     bed.peer_writes(b"early").unwrap();
+    bed.host.lock().unwrap().receive();
     bed.settle();
     assert_eq!(bed.peer_reads(1), Err(Errno::AGAIN), "no reset");
     bed.remote.import(SERVER, 0, &parcel.bytes).unwrap();
