@@ -13,12 +13,12 @@ impl Steering {
     /// [`SteeringError::NotIts`], [`SteeringError::Belongs`] to another.
     pub fn check_owner(&self, id: StackId, flow: &Flow) -> Result<(), SteeringError> {
         self.stack(id)?;
-        match self.redirects.get(flow) {
+        let reader = self.reader();
+        match reader.moved(flow, false) {
             Some(owner) if owner == id => return Ok(()),
             Some(owner) => return Err(SteeringError::Belongs(owner)),
             None => {}
         }
-        let reader = self.reader();
         if !reader.may_have(id, flow) {
             return Err(SteeringError::NotIts(id));
         }

@@ -211,3 +211,29 @@ fn a_process_serves_a_port_that_it_leases() {
     steering.remove_stack(server).unwrap();
     assert_eq!(reader.find(&from(1), true), Some(client), "nobody serves it any more");
 }
+
+#[test]
+fn the_next_connection_between_the_same_ends_is_no_more_where_the_last_had_moved_to() {
+    let mut steering = steering();
+    let reader = steering.reader();
+    let (old, mut claims) = stack(&mut steering);
+    let (new, mut others) = stack(&mut steering);
+    let [stranger] = ids(&mut steering);
+    let listener = steering.listen(old, bind("0.0.0.0", 80), 1).unwrap();
+    steering.redirect(old, &ours()).unwrap();
+    // The old one still has connections, and takes no new ones.
+    steering.listen(new, bind("0.0.0.0", 80), 1).unwrap();
+    steering.unlisten(old, listener).unwrap();
+    let find = || (reader.find(&ours(), true), reader.find(&ours(), false));
+    assert_eq!(find(), (Some(new), Some(old)), "it is on its way");
+    claim(&mut claims, &ours());
+    assert_eq!(find(), (Some(old), Some(old)), "it is there");
+    claims.remove(tag(KEY, Tcp, ours().local, ours().remote));
+    claim(&mut others, &ours());
+    assert_eq!(find(), (Some(new), Some(new)), "it is over, and the next one has begun");
+    assert_eq!(steering.check_owner(old, &ours()), Err(SteeringError::Belongs(new)));
+    assert_eq!(steering.check_owner(new, &ours()), Ok(()));
+    // Whoever serves nothing here says nothing of what it has.
+    steering.redirect(stranger, &ours()).unwrap();
+    assert_eq!(find(), (Some(stranger), Some(stranger)));
+}
