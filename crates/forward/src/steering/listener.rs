@@ -168,6 +168,11 @@ impl Group {
         natural.filter(|natural| *natural != id).or(heaviest)
     }
 
+    /// Whether a stack is a member.
+    pub(super) fn has(&self, id: StackId) -> bool {
+        self.members.iter().any(|member| member.stack.id == id)
+    }
+
     /// Whether a member gets a share of new flows.
     pub(super) fn accepts(&self, id: StackId) -> bool {
         self.members.iter().any(|member| member.stack.id == id && member.weight > 0)

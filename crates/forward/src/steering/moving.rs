@@ -99,6 +99,12 @@ impl Steering {
         })
     }
 
+    /// Whether a stack is a member of a listener, be it one that only keeps it open.
+    #[must_use]
+    pub fn is_member(&self, listener: ListenerId, id: StackId) -> bool {
+        self.groups.get(&listener).is_some_and(|group| group.has(id))
+    }
+
     /// Whether a listener's member gets a share of new flows: one that only keeps the listener open does not.
     #[must_use]
     pub fn accepts(&self, listener: ListenerId, id: StackId) -> bool {

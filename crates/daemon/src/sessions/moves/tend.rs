@@ -48,8 +48,10 @@ impl Sessions {
             let Kind::Offer { listener, to, asked } = named.kind else { continue };
             let Place::Parked(parked) = &named.place else { continue };
             let gone = !self.steering.has(to);
+            // Who has closed the listener since takes none.
+            let has_left = asked > 0 && !self.steering.is_member(listener, to);
             let has_come = asked == 0 && self.who_accepts(listener, to, parked.flow).is_some();
-            if gone || has_come || now.saturating_duration_since(named.since) >= OFFER {
+            if gone || has_left || has_come || now.saturating_duration_since(named.since) >= OFFER {
                 late.push((*id, listener, (to, gone), asked, parked.flow));
             }
         }
