@@ -225,14 +225,16 @@ impl Sessions {
         }
     }
 
-    /// Asks a stack to take a connection that waits to be accepted.
+    /// Asks a stack to take a connection that waits to be accepted. One whose process has no room for news at the moment is asked when
+    /// there is some.
     pub(in crate::sessions) fn offer(&mut self, id: CarrierId, to: StackId, listener: u32) {
-        if let Some(named) = self.moves.named.get_mut(&id) {
-            named.since = Instant::now();
-        }
-        if let Some((process, _, _)) = self.owner(to) {
-            let stack = to.number();
-            self.tell(process, Event::Offered(Offered { stack, listener, id }));
+        let event = Event::Offered(Offered { stack: to.number(), listener, id });
+        let process = self.owner(to).map(|(process, _, _)| process);
+        let is_deaf = process.is_some_and(|process| !self.tell(process, event));
+        let Some(named) = self.moves.named.get_mut(&id) else { return };
+        named.since = Instant::now();
+        if let (Kind::Offer { asked, .. }, true) = (&mut named.kind, is_deaf) {
+            *asked = 0;
         }
     }
 

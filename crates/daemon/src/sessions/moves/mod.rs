@@ -217,17 +217,18 @@ impl Sessions {
         Ok(())
     }
 
-    /// Tells a process something. One that does not listen is not waited for.
-    fn tell(&self, process: u32, event: Event) {
-        if let Some(session) = self.list.get(&process) {
-            let _ = session.news.try_send(Reply::Event(event).into());
-        }
+    /// Tells a process something. One that does not listen is not waited for. Gives whether there was room for it.
+    fn tell(&self, process: u32, event: Event) -> bool {
+        let session = self.list.get(&process);
+        session.is_some_and(|session| session.news.try_send(Reply::Event(event).into()).is_ok())
     }
 
     /// Processes that wait for a connection are told what became of it.
     fn tell_waiting(&mut self, id: CarrierId, event: Event) {
         let named = self.moves.named.get_mut(&id);
         let waiting = named.map(|named| std::mem::take(&mut named.waiting)).unwrap_or_default();
-        waiting.into_iter().for_each(|process| self.tell(process, event));
+        for process in waiting {
+            self.tell(process, event);
+        }
     }
 }

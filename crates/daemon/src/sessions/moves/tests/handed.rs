@@ -1,5 +1,7 @@
 //! Connections that wait to be accepted are offered to members of their listener.
 
+use std::collections::HashSet;
+
 use super::*;
 
 #[test]
@@ -47,6 +49,23 @@ fn a_connection_for_who_has_closed_the_listener_is_anothers_at_once() {
     bed.sessions.steering.unlisten(to, listener).unwrap();
     bed.tend(Duration::ZERO);
     assert_eq!(offers(&mut bed.other_told), [id]);
+}
+
+#[test]
+fn who_has_no_room_for_more_news_is_asked_when_there_is() {
+    let mut bed = Bed::new();
+    let listener = bed.serve(bed.one, 1);
+    let to = bed.id(bed.one);
+    let all: HashSet<CarrierId> = (0..20).map(|_| bed.offered(listener, to, 0)).collect();
+    let mut asked = HashSet::new();
+    // There is room for eight.
+    for count in [8, 8, 4, 0] {
+        bed.tend(Duration::ZERO);
+        let some = offers(&mut bed.told);
+        assert_eq!(some.len(), count);
+        asked.extend(some);
+    }
+    assert_eq!(asked, all);
 }
 
 #[test]
