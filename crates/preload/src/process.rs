@@ -123,6 +123,7 @@ impl Shared {
             state.end_lingering();
         }
         if state.waiters.sleepers > 0 {
+            state.heed_heard();
             return Look::Asleep;
         }
         state.heed();

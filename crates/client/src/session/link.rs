@@ -222,6 +222,13 @@ impl Link {
         ask(&self.connection, request, files, &self.events)
     }
 
+    /// Whether the daemon has said something while it was asked something else: [`next_event`](Self::next_event) gives it, and the
+    /// connection is not readable for that.
+    #[must_use]
+    pub fn has_heard(&self) -> bool {
+        !self.events.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
     /// What the daemon has said without being asked. `None`: nothing, or another thread asks something: what is said meanwhile is
     /// here when that has its answer.
     ///
@@ -308,11 +315,12 @@ mod tests {
             say(Reply::Routed(Routed::Kernel));
             assert_eq!(asks.join().unwrap().unwrap(), Routed::Kernel);
         });
+        assert!(link.has_heard());
         say(Reply::Event(Event::Unlinked(6)));
         for number in [5, 6] {
             let event = link.next_event().unwrap().unwrap().message;
             assert_eq!(event, Event::Unlinked(number));
         }
-        assert!(link.next_event().unwrap().is_none());
+        assert!(link.next_event().unwrap().is_none() && !link.has_heard());
     }
 }

@@ -3,6 +3,7 @@
 
 mod daemon;
 mod mute;
+mod news;
 mod sleeper;
 
 use std::process::{Child, Command};

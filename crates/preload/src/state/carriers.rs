@@ -313,6 +313,13 @@ impl State {
         }
     }
 
+    /// The same for what it has said while it was asked something else, or something else was awaited: no file tells of that.
+    pub(crate) fn heed_heard(&mut self) {
+        if !self.deferred.is_empty() || self.attachment.link.has_heard() {
+            self.heed();
+        }
+    }
+
     fn act(&mut self, Received { message, files }: Received<Event>) {
         match message {
             Event::Recall(asked) => self.give(asked),
@@ -338,8 +345,8 @@ impl State {
 
     /// A connection that another process was about to accept waits for this one.
     fn take_offered(&mut self, offered: Offered) {
-        // Nobody would accept it here: it is offered to another when one has come.
-        if self.leaves_it_to_children() {
+        // Nobody would accept it here, or can any more: it is offered to another.
+        if self.leaves_it_to_children() || !self.has_listener(offered.listener) {
             return;
         }
         self.bring(offered.id, Sockets::import_unheld);

@@ -12,6 +12,7 @@ impl State {
     /// Before a thread sleeps for `waiter`, until `alarm` at most: has the workers ring. Gives how long it may sleep: ns;
     /// `None`: not at all, something has come.
     pub(crate) fn fall_asleep(&mut self, waiter: usize, alarm: Alarm) -> Option<u64> {
+        self.heed_heard();
         let mut deadline = self.sessions.next_deadline().unwrap_or(u64::MAX).min(alarm.0);
         let now = clock::now();
         if !self.attachment.is_there() {

@@ -139,7 +139,7 @@ fn keep_waiting(session: &Channel, steps: &Steps, call: &str) {
     }
 }
 
-fn listening() -> Reply {
+pub(super) fn listening() -> Reply {
     let address = (Ipv4Addr::LOCALHOST, 80).into();
     Reply::Listening(Listening {
         listener: 7,
@@ -187,7 +187,7 @@ fn asker() {
 }
 
 /// A UDP socket on the worker's stack.
-fn open(shared: &Shared) -> c_int {
+pub(super) fn open(shared: &Shared) -> c_int {
     let mut state = shared.lock();
     let fd = state.placeholder().unwrap();
     state.sessions.open_datagrams(id(fd), Domain::V4, &[]).unwrap();
@@ -260,7 +260,7 @@ fn meet(shared: &Shared) {
 }
 
 /// A listener that serves nobody yet.
-fn open_listener() -> c_int {
+pub(super) fn open_listener() -> c_int {
     let (name, length) = address::encode("127.0.0.1:0".parse().unwrap());
     let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK;
     // SAFETY: an address, with its length.
