@@ -39,6 +39,12 @@ impl Sessions {
         Ok(told(domain, address.unwrap_or(SocketAddr::new(any(domain), 0))))
     }
 
+    /// Whether it is bound to a port.
+    #[must_use]
+    pub fn has_port(&self, id: Id) -> bool {
+        self.name(id).is_ok_and(|name| name.port() != 0)
+    }
+
     /// The peer's address (`getpeername`).
     ///
     /// # Errors

@@ -1,8 +1,11 @@
-//! Calls that may wait, and one that waits in a session, or for the answer of a stack worker.
+//! Calls that may wait, and one that waits in a session, or for the answer of a stack worker or of the daemon.
 
 use std::cell::Cell;
 use std::ffi::c_int;
+use std::sync::Arc;
 
+use client::Error;
+use client::session::Link;
 use host::Errno;
 
 use crate::errno;
@@ -94,6 +97,23 @@ fn ask_keeping<'a, T>(
         done = call(&mut state.sessions);
     }
     (state, done)
+}
+
+/// Asks the daemon about this process's stack, while others have the state. An answer of a daemon that is not this process's any more is
+/// none.
+pub(crate) fn ask_daemon<'a, T>(
+    shared: &'a Shared,
+    state: Held<'a>,
+    question: impl FnOnce(&Link, u32) -> Result<T, Error>,
+) -> (Held<'a>, Result<T, Error>) {
+    let (link, stack) = (Arc::clone(&state.attachment.link), state.attachment.number());
+    let (mut state, answer) = state.lend(shared, || question(&link, stack));
+    if !Arc::ptr_eq(&link, &state.attachment.link) {
+        return (state, Err(Error::DaemonGone));
+    }
+    // What it has said meanwhile, no other thread has heard.
+    state.heed();
+    (state, answer)
 }
 
 impl Drop for Call<'_> {

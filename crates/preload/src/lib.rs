@@ -20,12 +20,14 @@
 //! | `caretaker` | minds the stack while the application does something else |
 //! | `arrival` | tells threads that wait in the kernel that the process has a state |
 //! | `routes` | what the daemon is asked in the middle of calls |
+//! | `asking` | changes of a socket in several steps, for which others are asked |
 //! | `inherited` | sessions and sockets that a program has of the one before it |
 //! | `hooks` | the names, by subject |
 
 mod address;
 mod arguments;
 mod arrival;
+mod asking;
 mod call;
 mod caretaker;
 mod clock;

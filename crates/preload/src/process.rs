@@ -24,8 +24,8 @@ pub(crate) struct Shared {
     state: Mutex<State>,
     /// A thread takes a connection of the kernel's.
     accepting: Mutex<()>,
-    /// The daemon has heard what a thread had to tell of a listener.
-    told: Condvar,
+    /// A thread has changed a socket, or the daemon has heard what it had to tell of one.
+    changed: Condvar,
 }
 
 /// The turn of this thread among those that accept; until it is over no handler of a signal runs in it.
@@ -70,19 +70,22 @@ impl<'a> Held<'a> {
     pub(crate) fn tell(mut self, shared: &'a Shared) -> Self {
         while let Some(telling) = self.begin_telling() {
             let (mut after, number) = self.lend(shared, || telling.tell());
-            after.end_telling(&telling, number);
-            shared.told.notify_all();
+            if after.end_telling(&telling, number) {
+                shared.tell_others();
+            }
             self = after;
         }
         self
     }
 
-    /// Before the listener at `fd` ends: others have the state until no thread tells the daemon of it any more.
-    pub(crate) fn await_told(mut self, shared: &'a Shared, fd: c_int) -> Self {
-        while self.is_telling(fd) {
+    /// Others have the state until no thread changes the socket at `fd`, or tells the daemon of it, any more.
+    pub(crate) fn await_others(mut self, shared: &'a Shared, fd: c_int) -> Self {
+        while self.is_changing(fd) {
+            self.changing.followers += 1;
             let Self { state, _quiet } = self;
-            let state = shared.told.wait(state).unwrap_or_else(PoisonError::into_inner);
+            let state = shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
             self = Self { state, _quiet };
+            self.changing.followers -= 1;
         }
         self
     }
@@ -102,6 +105,11 @@ impl Shared {
     pub(crate) fn try_lock(&self) -> Option<Held<'_>> {
         let quiet = Quiet::new();
         Some(Held { state: self.state.try_lock().ok()?, _quiet: quiet })
+    }
+
+    /// Threads wait that want something of a socket, which is not changed any more.
+    pub(crate) fn tell_others(&self) {
+        self.changed.notify_all();
     }
 
     /// `None`: it is another thread's.
@@ -176,8 +184,8 @@ pub(crate) fn attached() -> Option<&'static Shared> {
     match State::attach() {
         Ok(state) => {
             let (process, state) = (Process::current(), Mutex::new(state));
-            let (accepting, told) = (Mutex::default(), Condvar::new());
-            let fresh = Shared { process, state, accepting, told };
+            let (accepting, changed) = (Mutex::default(), Condvar::new());
+            let fresh = Shared { process, state, accepting, changed };
             let fresh = Box::into_raw(Box::new(fresh));
             let null = std::ptr::null_mut();
             match CURRENT.compare_exchange(null, fresh, Ordering::AcqRel, Ordering::Acquire) {

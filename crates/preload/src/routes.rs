@@ -4,15 +4,12 @@
 
 use std::ffi::c_int;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
 
-use client::Error;
-use client::session::Link;
 use host::Errno;
 use shm::session::{Routed, TransportProtocol};
 
 use crate::address::{bound, id};
-use crate::call::{self, Call};
+use crate::call::{Call, ask_daemon};
 use crate::kinds::{self, Kind};
 use crate::process::{Held, Shared};
 use crate::state::is_alone;
@@ -71,34 +68,12 @@ pub(crate) fn has_address<'a>(shared: &'a Shared, state: Held<'a>, ip: IpAddr) -
     (state, has)
 }
 
-/// A range more of local ports. Gives whether there is one.
-pub(crate) fn lease<'a>(shared: &'a Shared, state: Held<'a>) -> (Held<'a>, bool) {
-    let (state, leased) = ask(shared, state, |link, stack| link.lease(stack, None));
-    let range = match leased {
-        Ok(range) => range,
-        Err(error) => {
-            report::say(&error.to_string());
-            return (state, false);
-        }
-    };
-    let link = Arc::clone(&state.attachment.link);
-    let (mut state, _) = call::ask(shared, state, |sessions| {
-        sessions.add_ports(range.first, range.count);
-        Ok(())
-    });
-    if !Arc::ptr_eq(&link, &state.attachment.link) {
-        // Another daemon has come, of which they are not leased.
-        state.sessions.remove_ports(range.first);
-    }
-    (state, true)
-}
-
 /// Meets those who serve at one of the router's own addresses, before a connection there begins: gets links to them.
 pub(crate) fn meet<'a>(shared: &'a Shared, mut state: Held<'a>, to: SocketAddr) -> Held<'a> {
     let end = SocketAddr::new(to.ip().to_canonical(), to.port());
     let mut introduced = None;
     for _ in 0..AT_ONCE {
-        let (after, answer) = ask(shared, state, |link, stack| link.introduce(stack, end));
+        let (after, answer) = ask_daemon(shared, state, |link, stack| link.introduce(stack, end));
         state = after;
         let (answer, files) = match answer {
             Ok(answer) => answer,
@@ -183,23 +158,7 @@ fn ask_route<'a>(
     to: SocketAddr,
 ) -> (Held<'a>, Routed) {
     let at = clock::now();
-    let (mut state, asked) = ask(shared, state, |link, _| link.route(protocol, to));
+    let (mut state, asked) = ask_daemon(shared, state, |link, _| link.route(protocol, to));
     let routed = state.learn_route((protocol, to), at, asked.ok());
     (state, routed)
-}
-
-/// Asks the daemon about this process's stack. An answer of a daemon that is not this process's any more is none.
-fn ask<'a, T>(
-    shared: &'a Shared,
-    state: Held<'a>,
-    question: impl FnOnce(&Link, u32) -> Result<T, Error>,
-) -> (Held<'a>, Result<T, Error>) {
-    let (link, stack) = (Arc::clone(&state.attachment.link), state.attachment.number());
-    let (mut state, answer) = state.lend(shared, || question(&link, stack));
-    if !Arc::ptr_eq(&link, &state.attachment.link) {
-        return (state, Err(Error::DaemonGone));
-    }
-    // What it has said meanwhile, no other thread has heard.
-    state.heed();
-    (state, answer)
 }

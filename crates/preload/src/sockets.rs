@@ -179,6 +179,11 @@ impl Sockets {
         either!(self, name(id))
     }
 
+    /// Whether a UDP socket has a port, as far as is known without asking a stack worker.
+    pub(crate) fn has_port(&self, id: Id) -> bool {
+        either!(self, has_port(id))
+    }
+
     pub(crate) fn peer(&mut self, id: Id) -> Result<SocketAddr, Errno> {
         either!(self, peer(id))
     }

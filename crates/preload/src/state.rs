@@ -2,9 +2,11 @@
 
 mod addresses;
 mod alone;
+mod asking;
 mod attachment;
 mod bound;
 mod carriers;
+mod changing;
 mod datagrams;
 mod early;
 mod held;
@@ -13,6 +15,7 @@ mod links;
 mod listener;
 mod options;
 mod owner;
+mod proving;
 mod route;
 mod session;
 mod sleep;
@@ -35,9 +38,13 @@ use crate::sockets::Sockets;
 use crate::waiting::Waiters;
 
 pub(crate) use alone::{decides, is_alone};
+pub(crate) use asking::{Asks, lease};
 use attachment::{Attachment, Way};
 pub(crate) use carriers::carried_by;
-pub(crate) use datagrams::{STAMPS, is_the_kernels};
+pub(crate) use datagrams::{
+    STAMPS, adopt_datagrams, bind_anywhere, bind_datagrams, connect_datagrams, connected_by_kernel,
+    disconnect_datagrams, is_the_kernels, open_datagrams, serve_datagrams,
+};
 pub(crate) use held::Awaited;
 pub(crate) use listener::{closes_on_exec, status_flags};
 pub(crate) use options::word;
@@ -80,6 +87,9 @@ pub(crate) struct State {
     early: early::Early,
     untouched: options::Untouched,
     datagrams: HashMap<c_int, datagrams::Datagrams>,
+    pub(crate) changing: changing::Changing,
+    /// Listeners to which the daemon was told to steer no more.
+    given_back: u64,
     /// An epoll instance: what the kernel has for those UDP sockets that somebody waits for.
     company: Option<Hidden>,
     routes: HashMap<(TransportProtocol, SocketAddr), (u64, Routed)>,
@@ -141,6 +151,8 @@ impl State {
             early: early::Early::default(),
             untouched: options::Untouched::default(),
             datagrams: HashMap::new(),
+            changing: changing::Changing::default(),
+            given_back: 0,
             company: None,
             routes: HashMap::new(),
             held: held::Held::default(),

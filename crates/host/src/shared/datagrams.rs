@@ -44,6 +44,13 @@ impl Remote {
         Ok(())
     }
 
+    /// Whether a socket for datagrams has a port, as far as is known without asking.
+    #[must_use]
+    pub fn has_port(&self, id: Id) -> bool {
+        let own = self.own.get(id.0 as usize).filter(|own| own.is_there);
+        own.and_then(|own| own.datagrams).is_some_and(|known| known.name.is_some())
+    }
+
     /// What it knows of a socket for datagrams. `None`: it is a stream, or not there.
     pub(super) fn datagrams(&mut self, id: Id) -> Option<&mut Datagrams> {
         self.own(id).ok()?.datagrams.as_mut()

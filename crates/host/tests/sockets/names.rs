@@ -63,8 +63,10 @@ fn an_ipv6_socket_tells_ipv4_peers_as_mapped_and_datagrams_have_peers_too() {
     let client = pair.client();
     client.open(Id(7), Domain::V6, Kind::Datagram).unwrap();
     assert_eq!(peer_name(client, Id(7), 28), Err(Errno::NOTCONN));
+    assert!(!client.has_port(Id(7)));
     let IpAddr::V4(plain) = v4(1) else { panic!("an IPv4 address") };
     let mapped = at(plain.to_ipv6_mapped().into(), 53);
     client.connect(Id(7), 1, v4(0), mapped).unwrap();
     assert_eq!(peer_name(client, Id(7), 28), Ok(bytes(mapped)));
+    assert!(client.has_port(Id(7)));
 }

@@ -9,16 +9,19 @@ use libc::{iovec, msghdr, sockaddr, socklen_t};
 use shm::session::Routed;
 
 use super::control;
+use crate::asking::change;
 use crate::call::Call;
 use crate::kinds::{self, Kind};
 use crate::process::{self, Held, Shared};
 use crate::sleeping::{again, wait_ready};
-use crate::state::{State, is_the_kernels};
+use crate::state::{State, bind_anywhere, is_the_kernels, open_datagrams};
 use crate::waiting::World;
 use crate::{address, call, errno, real, routes, uncancelled, vectors};
 
+mod adopt;
 mod connect;
 
+pub(super) use adopt::{adopt, served, watched};
 pub(super) use connect::{bound, connect, connected};
 
 /// Of so many datagrams, the kernel's come first once.
@@ -37,22 +40,6 @@ pub(super) fn addressed(piece: &mut iovec, name: *mut sockaddr, length: socklen_
     let mut message = message(piece);
     (message.msg_name, message.msg_namelen) = (name.cast::<c_void>(), length);
     message
-}
-
-/// The state, if the stack has a socket beside the kernel's or can have one.
-fn served(fd: c_int) -> Option<(&'static Shared, Held<'static>)> {
-    let known = process::current();
-    let shared = match known {
-        Some(shared) => shared,
-        // An inherited one that is bound: others reach it by its port.
-        None => {
-            let is_bound = address::bound(fd).ok().flatten().is_some_and(|local| local.port() != 0);
-            let ours = is_bound && !address::is_connected(fd);
-            ours.then(process::attached).flatten()?
-        }
-    };
-    let mut state = shared.lock();
-    state.adopt_datagrams(fd).then_some((shared, state))
 }
 
 /// Receives a datagram as `recvmsg` does.
@@ -77,6 +64,7 @@ pub(super) unsafe fn receive(
     let waits = !state.is_nonblocking(fd) && flags & libc::MSG_DONTWAIT == 0 && !errors;
     let alarm = state.timeouts(fd).0;
     loop {
+        state = state.await_others(shared, fd);
         // SAFETY: the caller's promise.
         let (after, taken) = unsafe { take(&call, state, fd, message, flags) };
         state = after;
@@ -254,8 +242,12 @@ pub(super) unsafe fn send(fd: c_int, message: &msghdr, flags: c_int) -> Result<u
         // SAFETY: the caller's promise.
         return unsafe { out_by_kernel(fd, message, flags) };
     };
-    if to.is_some() {
-        state.bind_anywhere(fd)?;
+    let id = state.id_of(fd);
+    if to.is_some() && !state.sessions.has_port(id) {
+        let (after, bound) =
+            change(shared, state, (fd, Kind::Datagrams), |state| bind_anywhere(state, fd));
+        state = after;
+        bound.unwrap_or(Err(Errno::BADF))?;
     }
     let mut outgoing = Outgoing {
         to,
@@ -299,17 +291,21 @@ fn way(
 ) -> Option<(Held<'static>, Option<IpAddr>)> {
     let mut state = shared.lock();
     let Some(to) = to else {
+        state = state.await_others(shared, fd);
         return (state.peer_world(fd) == Some(World::Millrace)).then_some((state, None));
     };
     let (mut state, routed) = routes::of_datagrams(shared, state, to);
     let Routed::Millrace { source, .. } = routed else { return None };
-    // Another thread may have closed it meanwhile: the kernel says so.
-    let is_there = kinds::get(fd) == Kind::Datagrams;
-    if !is_there || state.open_datagrams(fd).is_err() || state.peer_world(fd) == Some(World::Kernel)
-    {
-        return None;
+    if state.datagrams(fd).is_none() || state.is_changing(fd) {
+        let (after, opened) =
+            change(shared, state, (fd, Kind::Datagrams), |state| open_datagrams(state, fd));
+        state = after;
+        // Another thread may have closed it meanwhile: the kernel says so.
+        if opened != Some(Ok(())) {
+            return None;
+        }
     }
-    Some((state, Some(source)))
+    (state.peer_world(fd) != Some(World::Kernel)).then_some((state, Some(source)))
 }
 
 fn leave(
@@ -326,6 +322,7 @@ fn leave(
     let alarm = state.timeouts(fd).1;
     let id = state.id_of(fd);
     loop {
+        state = state.await_others(shared, fd);
         let (after, sent) = call.ask(state, fd, |sessions| sessions.send(id, pieces, outgoing));
         state = after;
         match sent {

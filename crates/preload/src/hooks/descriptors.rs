@@ -30,7 +30,7 @@ pub unsafe extern "C" fn close(fd: c_int) -> c_int {
                 if kind == Kind::Session {
                     return close_session(shared, fd);
                 }
-                shared.lock().await_told(shared, fd).close_known(fd, kind);
+                shared.lock().await_others(shared, fd).close_known(fd, kind);
             }
             kinds::set(fd, Kind::Kernel);
         }
@@ -127,7 +127,7 @@ unsafe fn replace(old: c_int, new: c_int, flags: c_int) -> c_int {
         errno::set(Errno::BADF);
         return -1;
     }
-    let mut state = shared.map(|shared| shared.lock().await_told(shared, new));
+    let mut state = shared.map(|shared| shared.lock().await_others(shared, new));
     // The number passes from one file to the other, and no other thread gets it in between.
     let awaited = match state.as_mut().map(|state| state.vacate(new)).transpose() {
         Ok(awaited) => awaited.flatten(),

@@ -8,6 +8,7 @@ use std::slice;
 use host::{Errno, Mask};
 use libc::{epoll_event, pollfd, sigset_t};
 
+use super::datagrams;
 use crate::clock::{self, Alarm};
 use crate::kinds::{self, Kind};
 use crate::process::{self, Shared};
@@ -114,7 +115,10 @@ pub unsafe extern "C" fn epoll_ctl(
     if listens && state.adopt(fd).is_err() {
         return 0;
     }
-    if is_datagrams && !prepare(&mut state, fd, operation) {
+    if is_datagrams && operation == libc::EPOLL_CTL_ADD {
+        state = datagrams::watched(shared, state, fd);
+    }
+    if is_datagrams && state.datagrams(fd).is_none() {
         drop(state);
         // SAFETY: the caller's promise.
         return unsafe { real::epoll_ctl(epoll, operation, fd, event) };
@@ -153,18 +157,6 @@ pub unsafe extern "C" fn epoll_ctl(
 /// Whether a UDP socket has its only peer in the kernel's world, as far as a process without a stack knows.
 fn is_the_kernels(fd: c_int) -> bool {
     process::current().is_none() && crate::address::is_connected(fd)
-}
-
-/// Gets a UDP socket ready to be watched. Gives whether the stack has it.
-fn prepare(state: &mut State, fd: c_int, operation: c_int) -> bool {
-    if operation == libc::EPOLL_CTL_ADD {
-        if state.open_datagrams(fd).is_err() {
-            return false;
-        }
-        state.serve_datagrams(fd);
-        state.accompany(fd);
-    }
-    state.datagrams(fd).is_some()
 }
 
 /// Why a descriptor is no epoll instance.

@@ -52,7 +52,7 @@ pub unsafe extern "C" fn setsockopt(
             return done;
         }
         if decides(level, name) {
-            shared.lock().await_told(shared, fd).decide(fd, kind);
+            shared.lock().await_others(shared, fd).decide(fd, kind);
             return done;
         }
     }
@@ -77,7 +77,7 @@ pub unsafe extern "C" fn setsockopt(
         unsafe { slice::from_raw_parts(value.cast::<u8>(), count) }
     };
     let call = Call::new(shared);
-    let state = shared.lock();
+    let state = shared.lock().await_others(shared, fd);
     let id = state.id_of(fd);
     let (mut state, done) =
         call.ask(state, fd, |sessions| sessions.set_option(id, level, name, value));

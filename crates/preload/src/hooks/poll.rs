@@ -6,6 +6,7 @@ use std::slice;
 use host::{Errno, Mask};
 use libc::{epoll_event, nfds_t, pollfd, sigset_t, timespec};
 
+use super::datagrams;
 use super::descriptors::is_within_limit;
 use super::epoll::mask as bits;
 use super::sockets::meet_inherited;
@@ -144,7 +145,7 @@ fn whose(state: &mut State, fd: c_int, untold: &mut bool) -> Whose {
             state.waiters.nest(fd, id);
             Whose::Both
         }
-        Kind::Datagrams if state.adopt_datagrams(fd) => {
+        Kind::Datagrams if state.datagrams(fd).is_some() => {
             state.accompany(fd);
             Whose::Stacks
         }
@@ -201,6 +202,9 @@ fn wait_once(
     mask: *const sigset_t,
 ) -> Result<c_int, Errno> {
     let mut state = shared.lock();
+    for file in list.iter().filter(|file| process::known(file.fd) == Kind::Datagrams) {
+        state = datagrams::adopt(shared, state, file.fd).0;
+    }
     let waiter = state.waiters.take();
     let mut untold = false;
     let owner = |file: &pollfd| whose(&mut state, file.fd, &mut untold);

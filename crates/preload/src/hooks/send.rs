@@ -5,9 +5,11 @@ use std::io::IoSlice;
 
 use host::{Errno, Mask, Outgoing};
 
+use crate::asking::Lending;
 use crate::call::{self, Call};
+use crate::process;
 use crate::sleeping::{again, regained, wait_ready};
-use crate::{process, routes};
+use crate::state::lease;
 
 /// Sends as `flags` say; waits for room where the socket, or they, let it.
 pub(super) fn send(
@@ -97,8 +99,8 @@ fn try_send(
             // A connect that has waited for data (`TCP_FASTOPEN_CONNECT`), and for which its ports are used up.
             Err(Errno::ADDRNOTAVAIL) => {
                 call.wait(&mut state, fd);
-                let (after, leased) = routes::lease(shared, state);
-                state = after;
+                let (after, leased) = lease(Lending { shared, state });
+                state = after.state;
                 if !leased {
                     return done;
                 }

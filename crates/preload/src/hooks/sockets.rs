@@ -121,7 +121,7 @@ pub unsafe extern "C" fn listen(fd: c_int, backlog: c_int) -> c_int {
         return done;
     }
     if let Some(shared) = process::attached() {
-        let mut state = shared.lock().await_told(shared, fd);
+        let mut state = shared.lock().await_others(shared, fd);
         // Where the stack can't, the kernel listens nevertheless.
         if state.listen(fd).is_ok() {
             state.share_watches(fd);
@@ -194,7 +194,7 @@ pub unsafe extern "C" fn shutdown(fd: c_int, how: c_int) -> c_int {
         }
     };
     let call = Call::new(shared);
-    let state = shared.lock();
+    let state = shared.lock().await_others(shared, fd);
     let id = state.id_of(fd);
     let (mut state, done) = call.ask(state, fd, |sessions| sessions.shutdown(id, how));
     state.turn();

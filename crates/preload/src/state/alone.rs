@@ -6,8 +6,7 @@ use host::Errno;
 
 use super::{State, word};
 use crate::kinds::Kind;
-use crate::waiting::World;
-use crate::{address, errno, real, uncancelled};
+use crate::{errno, real};
 
 /// What the stack does not do, although whoever sets it relies on it: Millrace's ports are none of the kernel's devices; its routes
 /// know no marks; what comes from afar would get through; other hosts' addresses are not the stack's; completions would never come.
@@ -54,25 +53,8 @@ impl State {
             // The kernel listens nevertheless.
             (Kind::Listener, false) => drop(self.adopt(own)),
             (Kind::Datagrams, true) => self.leave_datagrams_to_kernel(own),
-            (Kind::Datagrams, false) => {
-                let is_kernels = self.peer_world(own) == Some(World::Kernel);
-                if is_kernels && !address::is_connected(own) {
-                    let _ = self.disconnect_datagrams(own);
-                }
-            }
+            (Kind::Datagrams, false) => self.take_datagrams_back(own),
             _ => {}
-        }
-    }
-
-    /// The network does not reach a UDP socket any more, whose peer the kernel is to reach.
-    fn leave_datagrams_to_kernel(&mut self, own: c_int) {
-        let Some(peer) = self.datagrams(own).map(|known| known.remote()) else { return };
-        let _ = self.connected_by_kernel(own);
-        if let Some(peer) = peer {
-            let (name, length) = address::encode(peer);
-            // Where it can't, calls say why.
-            // SAFETY: an address, and its length.
-            unsafe { uncancelled::connect(own, (&raw const name).cast(), length) };
         }
     }
 }

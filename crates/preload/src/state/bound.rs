@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use host::Errno;
 
 use super::State;
+use super::proving::prove;
 use crate::address::{bound, id};
 use crate::clock::{self, SECOND};
 use crate::{kinds, real};
@@ -56,7 +57,7 @@ impl State {
         self.forget_left();
         // SAFETY: no memory is involved.
         crate::errno::of(unsafe { real::listen(fd, 0) })?;
-        let number = self.prove(fd, 0);
+        let number = prove(&mut *self, fd, 0).1;
         // SAFETY: no memory is involved.
         unsafe { real::shutdown(fd, libc::SHUT_RD) };
         number.ok_or_else(|| {
@@ -90,7 +91,7 @@ impl State {
                 || self.chosen.left.iter().any(|(_, left)| *left == number)
                 || self.has_listener(number);
             if !again {
-                let _ = self.attachment.link.unlisten(self.attachment.number(), number);
+                self.give_back(number);
             }
         }
     }

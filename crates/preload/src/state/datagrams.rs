@@ -12,12 +12,16 @@ use std::os::fd::AsRawFd;
 use host::{Domain, Errno};
 
 use super::alone::is_alone;
+use super::asking::Asks;
 use super::options::options_of;
 use super::{State, word};
 use crate::address::{self, bound, id};
 use crate::kinds::{self, Kind};
 use crate::waiting::World;
 use crate::{real, report};
+
+pub(crate) use peer::{connect_datagrams, connected_by_kernel, disconnect_datagrams};
+pub(crate) use ports::{bind_anywhere, bind_datagrams, serve_datagrams};
 
 /// A UDP socket of this process.
 #[derive(Debug, Default)]
@@ -82,76 +86,42 @@ impl State {
         self.datagrams.get_mut(&own)
     }
 
-    /// The stack has a UDP socket too, from now on: with the port that the kernel's is bound to, if there is one.
-    ///
-    /// # Errors
-    /// The kernel alone can serve it.
-    pub(crate) fn open_datagrams(&mut self, fd: c_int) -> Result<(), Errno> {
-        let fd = self.own(fd);
-        if self.datagrams.contains_key(&fd) {
-            return Ok(());
-        }
-        if is_alone(fd) {
-            return Err(Errno::OPNOTSUPP);
-        }
-        let local = bound(fd)?.ok_or(Errno::OPNOTSUPP)?;
-        let peer = address::is_connected(fd).then_some(World::Kernel);
-        let is_narrow = is_the_kernels(local.ip()) && !local.ip().to_canonical().is_unspecified();
-        if local.port() != 0 && peer.is_none() && is_narrow {
-            return Err(Errno::OPNOTSUPP);
-        }
-        self.new_session(fd)?;
-        *self.place(fd) = self.place_like_kernels(fd);
-        self.waiters.halves.settle(id(fd), peer);
-        self.datagrams.insert(fd, Datagrams { peer, ..Datagrams::default() });
-        if peer.is_none() && local.port() != 0 {
-            self.bind_datagrams(fd, local)?;
-        }
-        Ok(())
-    }
-
-    /// The application receives from a UDP socket, or waits for it. Gives whether the stack has one too: one that has a port
-    /// may be inherited.
-    pub(crate) fn adopt_datagrams(&mut self, fd: c_int) -> bool {
-        if self.datagrams(fd).is_none() {
-            let has_port = bound(fd).ok().flatten().is_some_and(|local| local.port() != 0);
-            if !has_port || address::is_connected(fd) || self.open_datagrams(fd).is_err() {
-                return false;
-            }
-        }
-        self.serve_datagrams(fd);
-        true
-    }
-
-    /// A session as the socket of the kernel's is, in place of the one that was there.
-    fn new_session(&mut self, fd: c_int) -> Result<(), Errno> {
-        self.claim_number(fd)?;
-        self.sessions.close(id(fd));
-        let six = word(fd, libc::SOL_SOCKET, libc::SO_DOMAIN) == Some(libc::AF_INET6);
-        let domain = if six { Domain::V6 } else { Domain::V4 };
-        let versions = if six { INHERITED_V6 } else { &[] };
-        let stamps = STAMPS.into_iter().filter(|(level, name)| word(fd, *level, *name) > Some(0));
-        let options = INHERITED.iter().chain(versions).copied().chain(stamps);
-        let options = options_of(fd, six, options);
-        self.sessions.open_datagrams(id(fd), domain, &options)
+    /// Whether the application may receive from a UDP socket, or wait for it, in both worlds: nothing is to be done before.
+    pub(crate) fn is_served(&self, fd: c_int) -> bool {
+        let known = self.datagrams.get(&self.own(fd));
+        let is_served = known.is_some_and(|known| known.serves || known.number.is_none());
+        is_served && !self.is_changing(fd)
     }
 
     /// Has all UDP sockets anew on a stack that does not know them.
     pub(super) fn datagrams_again(&mut self) {
-        let all: Vec<_> =
-            self.datagrams.iter().map(|(fd, known)| (*fd, known.peer, known.ends)).collect();
-        for (fd, peer, ends) in all {
-            let mut again = self.new_session(fd);
-            let local = bound(fd).ok().flatten().filter(|local| local.port() != 0);
-            if let Some(local) = local.filter(|_| peer != Some(World::Kernel)) {
-                again = again.and_then(|()| self.sessions.bind(id(fd), local));
-            }
-            if let Some((source, remote)) = ends {
-                again = again.and_then(|()| self.connect_datagrams(fd, source, remote));
-            }
-            if let Err(error) = again {
-                report::say(&format!("the network does not reach a UDP socket any more: {error}"));
-            }
+        let all: Vec<_> = self.datagrams.keys().copied().collect();
+        for fd in all {
+            self.have_again(fd);
+        }
+    }
+
+    /// A daemon that has come since a thread began to change a UDP socket is to have it as it is now.
+    pub(super) fn renew_datagrams(&mut self, fd: c_int) {
+        if self.datagrams.contains_key(&fd) {
+            self.have_again(fd);
+            self.show_datagrams(fd);
+        }
+    }
+
+    fn have_again(&mut self, fd: c_int) {
+        let Some(known) = self.datagrams.get(&fd) else { return };
+        let (peer, ends) = (known.peer, known.ends);
+        let mut again = new_session(&mut *self, fd).1;
+        let local = bound(fd).ok().flatten().filter(|local| local.port() != 0);
+        if let Some(local) = local.filter(|_| peer != Some(World::Kernel)) {
+            again = again.and_then(|()| self.sessions.bind(id(fd), local));
+        }
+        if let Some((source, remote)) = ends {
+            again = again.and_then(|()| connect_datagrams(&mut *self, fd, source, remote).1);
+        }
+        if let Err(error) = again {
+            report::say(&format!("the network does not reach a UDP socket any more: {error}"));
         }
     }
 
@@ -177,9 +147,9 @@ impl State {
         for own in self.aliases.values_mut().filter(|own| **own == fd) {
             *own = heir;
         }
-        if was_served && self.open_datagrams(heir).is_ok() {
+        if was_served && open_datagrams(&mut *self, heir).1.is_ok() {
             if let Some((source, remote)) = peer {
-                let _ = self.connect_datagrams(heir, source, remote);
+                let _ = connect_datagrams(self, heir, source, remote);
             }
         }
     }
@@ -199,6 +169,87 @@ impl State {
         self.sessions.close(id(fd));
         known.ends
     }
+}
+
+/// The stack has a UDP socket too, from now on: with the port that the kernel's is bound to, if there is one.
+///
+/// # Errors
+/// The kernel alone can serve it.
+pub(crate) fn open_datagrams<S: Asks>(state: S, fd: c_int) -> (S, Result<(), Errno>) {
+    let fd = state.own(fd);
+    if state.datagrams.contains_key(&fd) {
+        return (state, Ok(()));
+    }
+    let ends = if is_alone(fd) { Err(Errno::OPNOTSUPP) } else { ends_in_kernel(fd) };
+    if let Err(error) = ends {
+        return (state, Err(error));
+    }
+    let (mut state, opened) = new_session(state, fd);
+    if opened.is_err() {
+        return (state, opened);
+    }
+    // While a stack worker was asked, another thread may have had the kernel bind or connect it.
+    let ends = if state.sessions.is_shared() { ends_in_kernel(fd) } else { ends };
+    let (local, peer) = match ends {
+        Ok(ends) => ends,
+        Err(error) => {
+            state.sessions.close(id(fd));
+            return (state, Err(error));
+        }
+    };
+    *state.place(fd) = state.place_like_kernels(fd);
+    state.waiters.halves.settle(id(fd), peer);
+    state.datagrams.insert(fd, Datagrams { peer, ..Datagrams::default() });
+    if peer.is_none() && local.port() != 0 {
+        return bind_datagrams(state, fd, local);
+    }
+    (state, Ok(()))
+}
+
+/// The address of the kernel's half of a UDP socket, and whether that reaches the only peer.
+///
+/// # Errors
+/// It alone can serve there.
+fn ends_in_kernel(fd: c_int) -> Result<(SocketAddr, Option<World>), Errno> {
+    let local = bound(fd)?.ok_or(Errno::OPNOTSUPP)?;
+    let peer = address::is_connected(fd).then_some(World::Kernel);
+    let is_narrow = is_the_kernels(local.ip()) && !local.ip().to_canonical().is_unspecified();
+    if local.port() != 0 && peer.is_none() && is_narrow {
+        return Err(Errno::OPNOTSUPP);
+    }
+    Ok((local, peer))
+}
+
+/// The application receives from a UDP socket, or waits for it. Gives whether the stack has one too: one that has a port
+/// may be inherited.
+pub(crate) fn adopt_datagrams<S: Asks>(mut state: S, fd: c_int) -> (S, bool) {
+    if state.datagrams(fd).is_none() {
+        let has_port = bound(fd).ok().flatten().is_some_and(|local| local.port() != 0);
+        if !has_port || address::is_connected(fd) {
+            return (state, false);
+        }
+        let (after, opened) = open_datagrams(state, fd);
+        if opened.is_err() {
+            return (after, false);
+        }
+        state = after;
+    }
+    (serve_datagrams(state, fd), true)
+}
+
+/// A session as the socket of the kernel's is, in place of the one that was there.
+fn new_session<S: Asks>(mut state: S, fd: c_int) -> (S, Result<(), Errno>) {
+    if let Err(error) = state.claim_number(fd) {
+        return (state, Err(error));
+    }
+    state.sessions.close(id(fd));
+    let six = word(fd, libc::SOL_SOCKET, libc::SO_DOMAIN) == Some(libc::AF_INET6);
+    let domain = if six { Domain::V6 } else { Domain::V4 };
+    let versions = if six { INHERITED_V6 } else { &[] };
+    let stamps = STAMPS.into_iter().filter(|(level, name)| word(fd, *level, *name) > Some(0));
+    let options = INHERITED.iter().chain(versions).copied().chain(stamps);
+    let options = options_of(fd, six, options);
+    state.ask(|sessions| sessions.open_datagrams(id(fd), domain, &options))
 }
 
 /// Whether datagrams to an address are the kernel's affair, whatever the routes say.

@@ -9,6 +9,7 @@ use host::Errno;
 
 use super::State;
 use super::alone::is_alone;
+use super::proving::prove;
 use crate::address::{bound, id};
 use crate::kinds::{self, Kind};
 use crate::{clock, real, report};
@@ -24,8 +25,6 @@ pub(crate) struct Listener {
     wanted: bool,
     /// When the daemon was told last whether it serves: ns.
     told: u64,
-    /// A thread tells it at the moment, while others have the state.
-    telling: bool,
     /// Calls to `accept` since the kernel was asked first.
     asked: u8,
 }
@@ -91,25 +90,20 @@ impl State {
             self.sessions.close(id(fd));
             return Err(error);
         }
-        let number = self.prove(fd, u8::from(serves));
+        let number = prove(&mut *self, fd, u8::from(serves)).1;
         *self.place(fd) = self.place_like_kernels(fd);
         kinds::set(fd, Kind::Listener);
         let (wanted, serves) = (serves, serves && number.is_some());
-        let listener = Listener { number, serves, wanted, told: 0, telling: false, asked: 0 };
+        let listener = Listener { number, serves, wanted, told: 0, asked: 0 };
         self.listeners.insert(fd, listener);
         Ok(())
-    }
-
-    /// Shows the daemon a socket. Gives the listener's number.
-    pub(super) fn prove(&self, fd: c_int, weight: u8) -> Option<u32> {
-        telling::show(&self.attachment.link, (self.attachment.number(), weight), fd)
     }
 
     /// Shows the daemon a listener that it knows: the kernel says another thing of it now.
     fn prove_again(&mut self, fd: c_int) {
         let known = self.listeners.get(&fd).filter(|listener| listener.number.is_some());
         let Some(serves) = known.map(|listener| listener.serves) else { return };
-        let number = self.prove(fd, u8::from(serves));
+        let number = prove(&mut *self, fd, u8::from(serves)).1;
         if let Some(listener) = self.listeners.get_mut(&fd) {
             listener.number = number.or(listener.number);
         }
@@ -139,7 +133,7 @@ impl State {
     pub(super) fn prove_all(&mut self) {
         let all: Vec<_> = self.listeners.iter().map(|(fd, known)| (*fd, known.serves)).collect();
         for (fd, serves) in all {
-            let number = self.prove(fd, u8::from(serves));
+            let number = prove(&mut *self, fd, u8::from(serves)).1;
             if let Some(listener) = self.listeners.get_mut(&fd) {
                 listener.number = number;
             }
@@ -170,7 +164,7 @@ impl State {
         while let Some(at) = self.lingering.iter().position(|listener| now >= listener.until) {
             let number = self.lingering.swap_remove(at).number;
             if !self.has_listener(number) {
-                let _ = self.attachment.link.unlisten(self.attachment.number(), number);
+                self.give_back(number);
             }
         }
     }
@@ -251,9 +245,7 @@ impl State {
                 self.lingering.push(Lingering { number, until });
                 quiet_until = until;
             }
-            (Some((Some(number), _)), _) => {
-                let _ = self.attachment.link.unlisten(self.attachment.number(), number);
-            }
+            (Some((Some(number), _)), _) => self.give_back(number),
             _ => {}
         }
         // Who comes at the last moment comes again, to others who serve; who waits already is theirs too.

@@ -67,20 +67,6 @@ impl State {
         self.routes.insert(key, answer);
     }
 
-    /// A range more of local ports, for whoever has to keep the state. Gives whether there is one.
-    pub(super) fn lease(&mut self) -> bool {
-        match self.attachment.link.lease(self.attachment.number(), None) {
-            Ok(range) => {
-                self.sessions.add_ports(range.first, range.count);
-                true
-            }
-            Err(error) => {
-                crate::report::say(&error.to_string());
-                false
-            }
-        }
-    }
-
     /// Asks a daemon that does not know them for the ports that connections were opened from.
     pub(super) fn lease_again(&mut self) {
         for (first, _) in self.sessions.ports().to_vec() {

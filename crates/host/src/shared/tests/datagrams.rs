@@ -79,6 +79,7 @@ fn datagrams_go_both_ways_whole_and_unasked() {
     });
     assert!(!bed.remote.mask(SOCKET).has(Mask::IN));
     unasked(&mut bed, |bed| {
+        assert!(bed.remote.has_port(SOCKET));
         assert_eq!(bed.remote.name(SOCKET).unwrap().port(), 53);
         assert_eq!(send(bed, b"answer", to_peer()), Ok(6));
         assert_eq!(send(bed, b"", to_peer()), Ok(0));
@@ -180,7 +181,9 @@ fn what_may_be_refused_is_asked_about() {
 fn a_connected_one_is_told_of_its_peer() {
     let mut bed = bed(Domain::V4);
     bed.remote.connect(SOCKET, at(1, 0).ip(), at(2, 9001)).unwrap();
+    assert!(!bed.remote.has_port(SOCKET), "nobody has asked");
     assert_eq!(bed.remote.name(SOCKET), Ok(at(1, 53)));
+    assert!(bed.remote.has_port(SOCKET));
     // IP_RECVERR.
     bed.remote.set_option(SOCKET, 0, 11, &1_i32.to_ne_bytes()).unwrap();
     let sent = unasked(&mut bed, |bed| send(bed, b"nobody", Outgoing::default()));

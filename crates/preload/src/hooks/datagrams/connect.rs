@@ -6,8 +6,12 @@ use host::Errno;
 use libc::{sockaddr, socklen_t};
 use shm::session::Routed;
 
-use crate::kinds::{self, Kind};
-use crate::state::is_the_kernels;
+use crate::asking::{Lending, change};
+use crate::kinds::Kind;
+use crate::state::{
+    bind_datagrams, connect_datagrams, connected_by_kernel, disconnect_datagrams, is_the_kernels,
+    open_datagrams,
+};
 use crate::waiting::World;
 use crate::{address, process, routes};
 
@@ -24,26 +28,34 @@ pub(in crate::hooks) unsafe fn connect(
     match unsafe { address::read(to, length) } {
         Ok(Some(remote)) if !is_the_kernels(remote.ip()) => {
             let shared = process::attached()?;
-            let (mut state, routed) = routes::of_datagrams(shared, shared.lock(), remote);
+            let (state, routed) = routes::of_datagrams(shared, shared.lock(), remote);
             let Routed::Millrace { source, .. } = routed else { return None };
-            if kinds::get(fd) != Kind::Datagrams {
-                // Another thread has closed it meanwhile: the kernel says so.
-                return None;
-            }
-            state.open_datagrams(fd).ok()?;
-            let done = state.connect_datagrams(fd, source, remote);
-            Some(done)
+            let steps = |state| match open_datagrams(state, fd) {
+                (state, Ok(())) => {
+                    let (state, done) = connect_datagrams(state, fd, source, remote);
+                    (state, Some(done))
+                }
+                (state, Err(_)) => (state, None),
+            };
+            // Another thread may have closed it meanwhile: the kernel says so.
+            change(shared, state, (fd, Kind::Datagrams), steps).1.flatten()
         }
         // SAFETY: at least the family is there.
         Ok(None) if unsafe { address::is_unspecified(to) } => {
-            let mut state = process::current()?.lock();
-            let peer = state.peer_world(fd)?;
-            if peer == World::Kernel {
-                if let Err(error) = address::disconnect(fd) {
-                    return Some(Err(error));
+            let shared = process::current()?;
+            let steps = |mut state: Lending<'static>| {
+                let left = match state.peer_world(fd) {
+                    None => return (state, None),
+                    Some(World::Kernel) => address::disconnect(fd),
+                    Some(World::Millrace) => Ok(()),
+                };
+                if left.is_err() {
+                    return (state, Some(left));
                 }
-            }
-            Some(state.disconnect_datagrams(fd))
+                let (state, done) = disconnect_datagrams(state, fd);
+                (state, Some(done))
+            };
+            change(shared, shared.lock(), (fd, Kind::Datagrams), steps).1.flatten()
         }
         _ => None,
     }
@@ -52,10 +64,14 @@ pub(in crate::hooks) unsafe fn connect(
 /// The kernel has connected it.
 pub(in crate::hooks) fn connected(fd: c_int) {
     let Some(shared) = process::current() else { return };
-    let mut state = shared.lock();
-    if state.datagrams(fd).is_some() {
-        let _ = state.connected_by_kernel(fd);
-    }
+    let steps = |mut state: Lending<'static>| {
+        if state.datagrams(fd).is_some() {
+            connected_by_kernel(state, fd)
+        } else {
+            (state, Ok(()))
+        }
+    };
+    drop(change(shared, shared.lock(), (fd, Kind::Datagrams), steps));
 }
 
 /// The kernel has bound it: the network can reach it too.
@@ -65,11 +81,13 @@ pub(in crate::hooks) fn bound(fd: c_int) {
         return;
     }
     let Some(shared) = process::attached() else { return };
-    let mut state = shared.lock();
-    if state.datagrams(fd).is_some() {
-        // Somebody waits for it already.
-        let _ = state.bind_datagrams(fd, local);
-    } else {
-        let _ = state.open_datagrams(fd);
-    }
+    let steps = |mut state: Lending<'static>| {
+        if state.datagrams(fd).is_some() {
+            // Somebody waits for it already.
+            bind_datagrams(state, fd, local)
+        } else {
+            open_datagrams(state, fd)
+        }
+    };
+    drop(change(shared, shared.lock(), (fd, Kind::Datagrams), steps));
 }

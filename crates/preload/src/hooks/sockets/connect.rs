@@ -7,12 +7,13 @@ use host::{Errno, Mask};
 use libc::{sockaddr, socklen_t};
 
 use super::super::datagrams;
+use crate::asking::Lending;
 use crate::call::Call;
 use crate::clock;
 use crate::kinds::{self, Kind};
 use crate::process::{self, Held, Shared};
 use crate::sleeping::wait_ready;
-use crate::state::{Place, closes_on_exec};
+use crate::state::{Place, closes_on_exec, lease};
 use crate::{address, errno, real, routes, signals};
 
 /// `connect(2)`
@@ -206,8 +207,8 @@ fn begin<'a>(
             // The ports that it has are used up towards there.
             Err(Errno::ADDRNOTAVAIL) => {
                 call.wait(&mut state, fd);
-                let (after, leased) = routes::lease(shared, state);
-                state = after;
+                let (after, leased) = lease(Lending { shared, state });
+                state = after.state;
                 if !leased {
                     return (state, begun);
                 }

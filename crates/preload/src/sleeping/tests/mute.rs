@@ -13,7 +13,7 @@ use std::{fs, thread};
 use host::{Domain, Errno, Incoming, Outgoing, Plan, Served, Sessions};
 use shm::attach::{Channel, Received, Refusal, RefusalKind};
 use shm::session::{
-    Listen, Listening, OpenShared, Placement, Reply, Request, Routed, SharedOpened,
+    Listen, Listening, OpenShared, Placement, PortRange, Reply, Request, Routed, SharedOpened,
     TransportProtocol,
 };
 use shm::{Doorbell, Segment};
@@ -27,6 +27,8 @@ use crate::hooks::{descriptors, options};
 use crate::process::{self, Shared};
 use crate::state::Place;
 use crate::{clock, routes};
+
+mod datagrams;
 
 const FOLDER: &str = "MILLRACE_TEST_FOLDER";
 /// What is asked while the worker does not answer.
@@ -173,6 +175,7 @@ fn asker() {
             Box::new(move || accept_and_close(shared, fd, &steps))
         }
         "route" => Box::new(move || assert_eq!(way(shared), ROUTED)),
+        call if call.starts_with("udp") => datagrams::act(shared, call, &steps),
         _ => Box::new(move || assert_eq!(kind_of(fd), Ok(libc::SOCK_DGRAM))),
     };
     steps.come_to("ready");
@@ -340,28 +343,32 @@ impl Worker {
         Self { served, answers, events, _commands, session }
     }
 
-    fn is_asked_the_way(&self) -> bool {
-        let asked = self.session.receive_now::<Request>();
-        matches!(asked, Ok(Some(Received { message: Request::Route(_), .. })))
+    /// What the daemon answers, if it is asked something.
+    fn answer(&self) -> Option<Reply> {
+        match self.session.receive_now::<Request>().ok()??.message {
+            Request::Route(_) => Some(Reply::Routed(ROUTED)),
+            Request::Lease(_) => Some(Reply::Leased(PortRange { first: 40_000, count: 16 })),
+            _ => None,
+        }
     }
 
     /// Does what it is asked until the process ends, but nothing from the moment at which that is ready until it has sent.
     fn work(mut self, steps: &Steps) {
         let (begin, mut sink) = (Instant::now(), PacketList::default());
-        let mut owes = false;
+        let mut owed = None;
         while !self.session.is_closed() {
             assert!(begin.elapsed() < Duration::from_secs(PATIENCE), "the process does not end");
             thread::sleep(Duration::from_millis(1));
             if steps.have_come_to("ready") && !steps.have_come_to("sent") {
                 steps.come_to("mute");
-                owes |= self.is_asked_the_way();
-                if owes || self.served.has_commands() {
+                owed = owed.or_else(|| self.answer());
+                if owed.is_some() || self.served.has_commands() {
                     steps.come_to("asked");
                 }
                 continue;
             }
-            if std::mem::take(&mut owes) {
-                self.session.send(&Reply::Routed(ROUTED), &[]).unwrap();
+            if let Some(reply) = owed.take().or_else(|| self.answer()) {
+                self.session.send(&reply, &[]).unwrap();
             }
             let now = begin.elapsed().as_nanos() as u64;
             self.served.serve(now);
