@@ -30,7 +30,9 @@ pub unsafe extern "C" fn close(fd: c_int) -> c_int {
                 if kind == Kind::Session {
                     return close_session(shared, fd);
                 }
-                shared.lock().await_others(shared, fd).close_known(fd, kind);
+                let mut state = shared.lock().await_others(shared, fd);
+                // Another thread may have had it listen meanwhile.
+                state.close_known(fd, kinds::get(fd));
             }
             kinds::set(fd, Kind::Kernel);
         }

@@ -7,11 +7,12 @@ use host::{Errno, How, Id};
 use libc::{sockaddr, socklen_t};
 
 use super::datagrams;
+use crate::asking::change;
 use crate::call::Call;
 use crate::kinds::{self, Kind};
 use crate::process::{self, Shared};
 use crate::sockets::Sockets;
-use crate::state::word;
+use crate::state::{listen_at, word};
 use crate::waiting::World;
 use crate::{address, errno, inherited, real, routes};
 
@@ -121,10 +122,16 @@ pub unsafe extern "C" fn listen(fd: c_int, backlog: c_int) -> c_int {
         return done;
     }
     if let Some(shared) = process::attached() {
-        let mut state = shared.lock().await_others(shared, fd);
+        let state = shared.lock().await_others(shared, fd);
+        let steps = |state| listen_at(state, fd);
+        let (mut state, listened) = change(shared, state, (fd, kinds::get(fd)), steps);
         // Where the stack can't, the kernel listens nevertheless.
-        if state.listen(fd).is_ok() {
+        if listened == Some(Ok(())) {
             state.share_watches(fd);
+            if state.waiters.is_watched(state.id_of(fd)) {
+                // Another thread has begun to wait for connections meanwhile.
+                state.serve(fd);
+            }
         }
         drop(state.tell(shared));
     }

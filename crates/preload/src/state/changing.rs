@@ -43,6 +43,7 @@ impl State {
         self.changing.sockets.retain(|other| *other != own);
         if !Arc::ptr_eq(&change.link, &self.attachment.link) {
             // A daemon that has come since has heard of some of the steps, and maybe in another order.
+            self.renew_listener(own);
             self.renew_datagrams(own);
         }
         self.changing.followers > 0

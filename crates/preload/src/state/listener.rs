@@ -9,6 +9,8 @@ use host::Errno;
 
 use super::State;
 use super::alone::is_alone;
+use super::asking::Asks;
+use super::options::open_like_kernels;
 use super::proving::prove;
 use crate::address::{bound, id};
 use crate::kinds::{self, Kind};
@@ -60,55 +62,66 @@ fn backlog(fd: c_int) -> c_int {
     info[WAITING_AT_MOST]
 }
 
+/// The kernel listens at `fd`: so does the stack, from now on or with another backlog.
+pub(crate) fn listen_at<S: Asks>(state: S, fd: c_int) -> (S, Result<(), Errno>) {
+    listen_as(state, fd, false)
+}
+
+/// The same. `serves`: the application takes connections from it already.
+fn listen_as<S: Asks>(mut state: S, fd: c_int, serves: bool) -> (S, Result<(), Errno>) {
+    let backlog = backlog(fd);
+    let local = match bound(fd).and_then(|local| local.ok_or(Errno::OPNOTSUPP)) {
+        Ok(local) => local,
+        Err(error) => return (state, Err(error)),
+    };
+    let fd = state.own(fd);
+    if is_alone(fd) {
+        return (state, Err(Errno::OPNOTSUPP));
+    }
+    if state.listeners.contains_key(&fd) {
+        let (after, name) = state.ask(|sessions| sessions.name(id(fd)));
+        state = after;
+        if name.is_ok_and(|name| name.port() == local.port()) {
+            let (state, done) = state.ask(|sessions| sessions.listen(id(fd), backlog));
+            return if done.is_ok() { (prove_again(state, fd), done) } else { (state, done) };
+        }
+        // It was shut down, and the kernel has given it another port since.
+        state.end_listener(fd);
+    }
+    let (state, opened) = open_like_kernels(state, fd);
+    if opened.is_err() {
+        return (state, opened);
+    }
+    let (mut state, mut done) = state.ask(|sessions| sessions.bind(id(fd), local));
+    if done.is_ok() {
+        (state, done) = state.ask(|sessions| sessions.listen(id(fd), backlog));
+    }
+    if let Err(error) = done {
+        report::say(&format!("the stack can't listen at {local}: {error}"));
+        state.sessions.close(id(fd));
+        return (state, Err(error));
+    }
+    let (mut state, number) = prove(state, fd, u8::from(serves));
+    *state.place(fd) = state.place_like_kernels(fd);
+    kinds::set(fd, Kind::Listener);
+    let (wanted, serves) = (serves, serves && number.is_some());
+    let listener = Listener { number, serves, wanted, told: 0, asked: 0 };
+    state.listeners.insert(fd, listener);
+    (state, Ok(()))
+}
+
+/// Shows the daemon a listener that it knows: the kernel says another thing of it now.
+fn prove_again<S: Asks>(state: S, fd: c_int) -> S {
+    let known = state.listeners.get(&fd).filter(|listener| listener.number.is_some());
+    let Some(serves) = known.map(|listener| listener.serves) else { return state };
+    let (mut state, number) = prove(state, fd, u8::from(serves));
+    if let Some(listener) = state.listeners.get_mut(&fd) {
+        listener.number = number.or(listener.number);
+    }
+    state
+}
+
 impl State {
-    /// The kernel listens at `fd`: so does the stack, from now on or with another backlog.
-    pub(crate) fn listen(&mut self, fd: c_int) -> Result<(), Errno> {
-        self.listen_as(fd, false)
-    }
-
-    /// The same. `serves`: the application takes connections from it already.
-    fn listen_as(&mut self, fd: c_int, serves: bool) -> Result<(), Errno> {
-        let backlog = backlog(fd);
-        let Some(local) = bound(fd)? else { return Err(Errno::OPNOTSUPP) };
-        let fd = self.own(fd);
-        if is_alone(fd) {
-            return Err(Errno::OPNOTSUPP);
-        }
-        if self.listeners.contains_key(&fd) {
-            if self.sessions.name(id(fd)).is_ok_and(|name| name.port() == local.port()) {
-                self.sessions.listen(id(fd), backlog)?;
-                self.prove_again(fd);
-                return Ok(());
-            }
-            // It was shut down, and the kernel has given it another port since.
-            self.end_listener(fd);
-        }
-        self.open_like_kernels(fd)?;
-        let listened = self.sessions.bind(id(fd), local);
-        if let Err(error) = listened.and_then(|()| self.sessions.listen(id(fd), backlog)) {
-            report::say(&format!("the stack can't listen at {local}: {error}"));
-            self.sessions.close(id(fd));
-            return Err(error);
-        }
-        let number = prove(&mut *self, fd, u8::from(serves)).1;
-        *self.place(fd) = self.place_like_kernels(fd);
-        kinds::set(fd, Kind::Listener);
-        let (wanted, serves) = (serves, serves && number.is_some());
-        let listener = Listener { number, serves, wanted, told: 0, asked: 0 };
-        self.listeners.insert(fd, listener);
-        Ok(())
-    }
-
-    /// Shows the daemon a listener that it knows: the kernel says another thing of it now.
-    fn prove_again(&mut self, fd: c_int) {
-        let known = self.listeners.get(&fd).filter(|listener| listener.number.is_some());
-        let Some(serves) = known.map(|listener| listener.serves) else { return };
-        let number = prove(&mut *self, fd, u8::from(serves)).1;
-        if let Some(listener) = self.listeners.get_mut(&fd) {
-            listener.number = number.or(listener.number);
-        }
-    }
-
     /// Whether one of this process's listeners has this number.
     pub(super) fn has_listener(&self, number: u32) -> bool {
         self.listeners.values().any(|listener| listener.number == Some(number))
@@ -119,26 +132,47 @@ impl State {
         self.keep_quiet();
         let all: Vec<_> = self.listeners.keys().copied().collect();
         for fd in all {
-            let Ok(Some(local)) = bound(fd) else { continue };
-            let opened = self.open_like_kernels(fd);
-            let bound = opened.and_then(|()| self.sessions.bind(id(fd), local));
-            let listens = bound.and_then(|()| self.sessions.listen(id(fd), backlog(fd)));
-            if let Err(error) = listens {
-                report::say(&format!("the stack can't listen at {local}: {error}"));
-            }
+            self.have_listener_again(fd);
+        }
+    }
+
+    fn have_listener_again(&mut self, fd: c_int) {
+        let Ok(Some(local)) = bound(fd) else { return };
+        let opened = open_like_kernels(&mut *self, fd).1;
+        let bound = opened.and_then(|()| self.sessions.bind(id(fd), local));
+        let listens = bound.and_then(|()| self.sessions.listen(id(fd), backlog(fd)));
+        if let Err(error) = listens {
+            report::say(&format!("the stack can't listen at {local}: {error}"));
         }
     }
 
     /// Shows a daemon that does not know them all sockets that listen.
     pub(super) fn prove_all(&mut self) {
-        let all: Vec<_> = self.listeners.iter().map(|(fd, known)| (*fd, known.serves)).collect();
-        for (fd, serves) in all {
-            let number = prove(&mut *self, fd, u8::from(serves)).1;
-            if let Some(listener) = self.listeners.get_mut(&fd) {
-                listener.number = number;
-            }
+        let all: Vec<_> = self.listeners.keys().copied().collect();
+        for fd in all {
+            self.show_listener(fd);
         }
         self.prove_datagrams();
+    }
+
+    /// The same of one.
+    fn show_listener(&mut self, fd: c_int) {
+        let Some(serves) = self.listeners.get(&fd).map(|known| known.serves) else { return };
+        let number = prove(&mut *self, fd, u8::from(serves)).1;
+        if let Some(listener) = self.listeners.get_mut(&fd) {
+            listener.number = number;
+        }
+    }
+
+    /// A daemon that has come since a thread began to change a listener is to have it as it is now.
+    pub(super) fn renew_listener(&mut self, fd: c_int) {
+        if !self.listeners.contains_key(&fd) {
+            return;
+        }
+        if !self.sessions.has(id(fd)) {
+            self.have_listener_again(fd);
+        }
+        self.show_listener(fd);
     }
 
     /// Whether it is the kernel's turn to give a connection: clients that come from the network without end do not keep the host's
@@ -191,10 +225,11 @@ impl State {
 
     /// Makes sure that this process listens at `fd`: it may have inherited it.
     pub(crate) fn adopt(&mut self, fd: c_int) -> Result<(), Errno> {
-        if self.listens(fd) {
+        // Another thread is about to, maybe.
+        if self.listens(fd) || self.is_changing(fd) {
             return Ok(());
         }
-        self.listen(fd)
+        listen_at(self, fd).1
     }
 
     /// The application has duplicated its descriptor.
@@ -219,7 +254,7 @@ impl State {
         for own in self.aliases.values_mut().filter(|own| **own == fd) {
             *own = heir;
         }
-        let _ = self.listen_as(heir, serves);
+        let _ = listen_as(self, heir, serves);
     }
 
     /// The kernel alone serves a listener from now on.

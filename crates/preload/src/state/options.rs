@@ -7,6 +7,7 @@ use std::os::fd::AsRawFd;
 use host::{Domain, Errno, Setting, Template};
 
 use super::State;
+use super::asking::Asks;
 use crate::address::id;
 use crate::clock::{self, SECOND};
 use crate::sockets::Sockets;
@@ -117,15 +118,18 @@ impl Opening {
     }
 }
 
-impl State {
-    /// Opens a session at `fd` with what was set of the socket of the kernel's.
-    pub(crate) fn open_like_kernels(&mut self, fd: c_int) -> Result<(), Errno> {
-        let opening = self.opening(fd)?;
-        let template = opening.open(&mut self.sessions, fd)?;
-        self.opened(&opening, template);
-        Ok(())
-    }
+/// Opens a session at `fd` with what was set of the socket of the kernel's.
+pub(super) fn open_like_kernels<S: Asks>(mut state: S, fd: c_int) -> (S, Result<(), Errno>) {
+    let opening = match state.opening(fd) {
+        Ok(opening) => opening,
+        Err(error) => return (state, Err(error)),
+    };
+    let (mut state, opened) = state.ask(|sessions| opening.open(sessions, fd));
+    let opened = opened.map(|template| state.opened(&opening, template));
+    (state, opened)
+}
 
+impl State {
     /// How a session at `fd` is to be opened. The number is its own then.
     pub(crate) fn opening(&mut self, fd: c_int) -> Result<Opening, Errno> {
         self.claim_number(fd)?;

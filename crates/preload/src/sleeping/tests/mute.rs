@@ -29,6 +29,7 @@ use crate::state::Place;
 use crate::{clock, routes};
 
 mod datagrams;
+mod listener;
 
 const FOLDER: &str = "MILLRACE_TEST_FOLDER";
 /// What is asked while the worker does not answer.
@@ -168,6 +169,10 @@ fn asker() {
         "name" => {
             let fd = open_bound(shared);
             Box::new(move || keep_name(shared, fd))
+        }
+        "listen" => {
+            let steps = steps.clone();
+            Box::new(move || listener::listen_and_close(shared, &steps))
         }
         "meet" => Box::new(move || meet(shared)),
         "tell" => {
@@ -347,6 +352,8 @@ impl Worker {
     fn answer(&self) -> Option<Reply> {
         match self.session.receive_now::<Request>().ok()??.message {
             Request::Route(_) => Some(Reply::Routed(ROUTED)),
+            Request::Listen(_) => Some(listening()),
+            Request::Unlisten(stack, listener) => Some(Reply::Unlistened(stack, listener)),
             Request::Lease(_) => Some(Reply::Leased(PortRange { first: 40_000, count: 16 })),
             _ => None,
         }
