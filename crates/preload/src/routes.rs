@@ -1,15 +1,13 @@
-//! What the daemon and its stack worker are asked in the middle of calls, while others have the state: which way packets go, which
-//! addresses are the router's, who serves there, and addresses and ports to leave from. Whoever goes on with an answer looks again what
-//! has become of its descriptor.
+//! What the daemon is asked in the middle of calls, while others have the state: which way packets go, which addresses are the router's,
+//! and who serves there. Whoever goes on with an answer looks again what has become of its descriptor.
 
 use std::ffi::c_int;
 use std::net::{IpAddr, SocketAddr};
 
-use host::Errno;
 use shm::session::{Routed, TransportProtocol};
 
-use crate::address::{bound, id};
-use crate::call::{Call, ask_daemon};
+use crate::address::bound;
+use crate::call::ask_daemon;
 use crate::kinds::{self, Kind};
 use crate::process::{Held, Shared};
 use crate::state::is_alone;
@@ -94,31 +92,6 @@ pub(crate) fn meet<'a>(shared: &'a Shared, mut state: Held<'a>, to: SocketAddr) 
     }
     state.meet(to, introduced);
     state
-}
-
-/// The session that was opened at `fd` gets the address and port that the kernel has bound its socket to.
-pub(crate) fn keep_name<'a>(
-    call: &Call<'a>,
-    mut state: Held<'a>,
-    fd: c_int,
-) -> (Held<'a>, Result<(), Errno>) {
-    let local = match state.name_to_keep(fd) {
-        Ok(Some(local)) => local,
-        Ok(None) => return (state, Ok(())),
-        Err(error) => return (state, Err(error)),
-    };
-    if local.port() == 0 {
-        // The kernel leaves the port open only where it was told to.
-        let (level, name, on) =
-            (libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, 1_i32.to_ne_bytes());
-        let (after, set) =
-            call.ask(state, fd, |sessions| sessions.set_option(id(fd), level, name, &on));
-        state = after;
-        if set.is_err() {
-            return (state, set);
-        }
-    }
-    call.ask(state, fd, |sessions| sessions.bind(id(fd), local))
 }
 
 /// Whether a socket of the kernel's can connect from here: not one that is the kernel's alone, nor from an address that the router

@@ -4,7 +4,7 @@ mod addresses;
 mod alone;
 mod asking;
 mod attachment;
-mod bound;
+pub(crate) mod bound;
 mod carriers;
 mod changing;
 mod datagrams;
@@ -49,6 +49,7 @@ pub(crate) use held::Awaited;
 pub(crate) use listener::{closes_on_exec, listen_at, status_flags};
 pub(crate) use options::word;
 pub(crate) use owner::sets_owner;
+pub(crate) use session::take_over;
 
 /// Placeholders that are kept for the next session.
 const SPARES: usize = 128;

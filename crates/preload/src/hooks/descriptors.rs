@@ -6,7 +6,7 @@ use host::Errno;
 
 use crate::call::Call;
 use crate::kinds::{self, Kind};
-use crate::process::{self, Shared};
+use crate::process::{self, Held, Shared};
 use crate::state::{State, sets_owner};
 use crate::{errno, internal, memory, real};
 
@@ -25,14 +25,14 @@ pub unsafe extern "C" fn close(fd: c_int) -> c_int {
             return -1;
         }
         Kind::Kernel => {}
-        kind => {
+        _ => {
             if let Some(shared) = process::current() {
-                if kind == Kind::Session {
-                    return close_session(shared, fd);
-                }
                 let mut state = shared.lock().await_others(shared, fd);
-                // Another thread may have had it listen meanwhile.
-                state.close_known(fd, kinds::get(fd));
+                // Another thread may have connected it meanwhile, or had it listen.
+                match kinds::get(fd) {
+                    Kind::Session => return close_session(shared, state, fd),
+                    kind => state.close_known(fd, kind),
+                }
             }
             kinds::set(fd, Kind::Kernel);
         }
@@ -41,8 +41,7 @@ pub unsafe extern "C" fn close(fd: c_int) -> c_int {
     unsafe { real::close(fd) }
 }
 
-fn close_session(shared: &Shared, fd: c_int) -> c_int {
-    let mut state = shared.lock();
+fn close_session<'a>(shared: &'a Shared, mut state: Held<'a>, fd: c_int) -> c_int {
     if let Some(awaited) = state.begin_close(fd) {
         linger(shared, state, awaited);
     }
@@ -120,7 +119,7 @@ unsafe fn replace(old: c_int, new: c_int, flags: c_int) -> c_int {
         return -1;
     }
     let shared = match process::known(new) {
-        Kind::Kernel | Kind::Fresh => None,
+        Kind::Kernel => None,
         _ => process::current(),
     };
     let is_spare = !process::is_open(new);

@@ -7,10 +7,11 @@ use std::net::SocketAddr;
 use host::Errno;
 
 use super::State;
+use super::asking::Asks;
 use super::proving::prove;
 use crate::address::{bound, id};
 use crate::clock::{self, SECOND};
-use crate::{kinds, real};
+use crate::{errno, kinds, real, report};
 
 /// How long packets of a connection may follow its socket's end: ns. TIME-WAIT takes 60 s.
 const AFTERMATH: u64 = 120 * SECOND;
@@ -33,39 +34,52 @@ impl Chosen {
     }
 }
 
+/// The session that was opened at `fd` gets the address and port that the kernel has bound its socket to.
+///
+/// # Errors
+/// [`Errno::ADDRINUSE`]: the port is leased to somebody for other connections.
+pub(crate) fn keep_name<S: Asks>(state: S, fd: c_int) -> (S, Result<(), Errno>) {
+    if kinds::untouched(fd).is_some() {
+        return (state, Ok(()));
+    }
+    let local = match bound(fd) {
+        Ok(Some(local)) if local.port() != 0 || !local.ip().is_unspecified() => local,
+        other => return (state, other.map(drop)),
+    };
+    let (state, kept) = if local.port() == 0 {
+        // The kernel leaves the port open only where it was told to.
+        let (level, name, on) =
+            (libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, 1_i32.to_ne_bytes());
+        state.ask(|sessions| sessions.set_option(id(fd), level, name, &on))
+    } else {
+        show_bound(state, fd, local)
+    };
+    if kept.is_err() {
+        return (state, kept);
+    }
+    state.ask(|sessions| sessions.bind(id(fd), local))
+}
+
+/// The daemon takes packets from ports that the kernel has let a process have. What proves it is a socket that
+/// listens: this one does for a moment, and stays bound.
+fn show_bound<S: Asks>(mut state: S, fd: c_int, local: SocketAddr) -> (S, Result<(), Errno>) {
+    state.forget_left();
+    // SAFETY: no memory is involved.
+    if let Err(error) = errno::of(unsafe { real::listen(fd, 0) }) {
+        return (state, Err(error));
+    }
+    let (mut state, number) = prove(state, fd, 0);
+    // SAFETY: no memory is involved.
+    unsafe { real::shutdown(fd, libc::SHUT_RD) };
+    let Some(number) = number else {
+        report::say(&format!("no connection can leave from {local}"));
+        return (state, Err(Errno::ADDRINUSE));
+    };
+    state.chosen.held.insert(fd, number);
+    (state, Ok(()))
+}
+
 impl State {
-    /// What the session that was opened at `fd` is to be bound to: the address and port that the kernel has bound its socket to.
-    ///
-    /// # Errors
-    /// [`Errno::ADDRINUSE`]: the port is leased to somebody for other connections.
-    pub(crate) fn name_to_keep(&mut self, fd: c_int) -> Result<Option<SocketAddr>, Errno> {
-        if kinds::untouched(fd).is_some() {
-            return Ok(None);
-        }
-        let Some(local) = bound(fd)? else { return Ok(None) };
-        if local.port() == 0 {
-            return Ok((!local.ip().is_unspecified()).then_some(local));
-        }
-        let number = self.show_bound(fd, local)?;
-        self.chosen.held.insert(fd, number);
-        Ok(Some(local))
-    }
-
-    /// The daemon takes packets from ports that the kernel has let a process have. What proves it is a socket that
-    /// listens: this one does for a moment, and stays bound.
-    fn show_bound(&mut self, fd: c_int, local: SocketAddr) -> Result<u32, Errno> {
-        self.forget_left();
-        // SAFETY: no memory is involved.
-        crate::errno::of(unsafe { real::listen(fd, 0) })?;
-        let number = prove(&mut *self, fd, 0).1;
-        // SAFETY: no memory is involved.
-        unsafe { real::shutdown(fd, libc::SHUT_RD) };
-        number.ok_or_else(|| {
-            crate::report::say(&format!("no connection can leave from {local}"));
-            Errno::ADDRINUSE
-        })
-    }
-
     /// A session that got no name is none: its socket is the kernel's as before.
     pub(crate) fn close_unborn(&mut self, fd: c_int) {
         self.leave_name(fd);

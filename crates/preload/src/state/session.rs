@@ -6,12 +6,34 @@ use std::net::SocketAddr;
 use host::{Errno, Id, Lingering, Mask};
 use libc::epoll_event;
 
+use super::asking::Asks;
+use super::bound::keep_name;
+use super::listener::closes_on_exec;
+use super::options::open_like_kernels;
 use super::{Awaited, Place, State};
 use crate::address::id;
 use crate::clock::{self, Alarm};
 use crate::internal;
 use crate::kinds::{self, Kind};
 use crate::real;
+
+/// Makes a session of a socket of the kernel's, with all that was set of it.
+pub(crate) fn take_over<S: Asks>(state: S, fd: c_int) -> (S, Result<(), Errno>) {
+    let (state, opened) = open_like_kernels(state, fd);
+    if opened.is_err() {
+        return (state, opened);
+    }
+    let (mut state, named) = keep_name(state, fd);
+    if named.is_err() {
+        state.close_unborn(fd);
+        return (state, named);
+    }
+    let close_on_exec = closes_on_exec(fd);
+    let place = Place { close_on_exec, ..state.place_like_kernels(fd) };
+    state.occupy(fd, place);
+    state.take_over_watches(fd);
+    (state, Ok(()))
+}
 
 impl State {
     /// The descriptor under which a session is known.

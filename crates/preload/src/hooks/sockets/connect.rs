@@ -7,13 +7,13 @@ use host::{Errno, Mask};
 use libc::{sockaddr, socklen_t};
 
 use super::super::datagrams;
-use crate::asking::Lending;
+use crate::asking::{Lending, change};
 use crate::call::Call;
 use crate::clock;
 use crate::kinds::{self, Kind};
 use crate::process::{self, Held, Shared};
 use crate::sleeping::wait_ready;
-use crate::state::{Place, closes_on_exec, lease};
+use crate::state::{lease, take_over};
 use crate::{address, errno, real, routes, signals};
 
 /// `connect(2)`
@@ -96,10 +96,15 @@ unsafe fn connect_to(fd: c_int, to: *const sockaddr, length: socklen_t) -> c_int
         }
     };
     if kind == Kind::Fresh {
-        let (after, taken) = take_over(&call, state, fd);
+        let (after, taken) = change(shared, state, (fd, kind), |state| take_over(state, fd));
         state = after;
-        if let Err(error) = taken {
+        if let Err(error) = taken.unwrap_or(Ok(())) {
             errno::set(error);
+            return -1;
+        }
+        if kinds::get(fd) != Kind::Session {
+            // Another thread has closed it meanwhile, or has put something else there.
+            errno::set(Errno::BADF);
             return -1;
         }
     }
@@ -161,34 +166,6 @@ unsafe fn takes_stack(fd: c_int, to: *const sockaddr, length: socklen_t) -> bool
     };
     let Some(shared) = process::attached() else { return false };
     routes::source(shared, shared.lock(), (fd, Kind::Fresh), remote).1.is_some()
-}
-
-/// Makes a session of a socket of the kernel's, with all that was set of it.
-fn take_over<'a>(call: &Call<'a>, mut state: Held<'a>, fd: c_int) -> (Held<'a>, Result<(), Errno>) {
-    let opening = match state.opening(fd) {
-        Ok(opening) => opening,
-        Err(error) => return (state, Err(error)),
-    };
-    let (mut state, opened) = call.ask(state, fd, |sessions| opening.open(sessions, fd));
-    match opened {
-        Ok(template) => state.opened(&opening, template),
-        // Another thread has connected it while this one waited for the answer, or is about to.
-        Err(_) if kinds::get(fd) == Kind::Session => return (state, Ok(())),
-        Err(Errno::EXIST) => return (state, Err(Errno::ALREADY)),
-        Err(error) => return (state, Err(error)),
-    }
-    let (mut state, named) = routes::keep_name(call, state, fd);
-    // It may have been closed meanwhile.
-    let named = if kinds::get(fd) == Kind::Fresh { named } else { Err(Errno::BADF) };
-    if let Err(error) = named {
-        state.close_unborn(fd);
-        return (state, Err(error));
-    }
-    let close_on_exec = closes_on_exec(fd);
-    let place = Place { close_on_exec, ..state.place_like_kernels(fd) };
-    state.occupy(fd, place);
-    state.take_over_watches(fd);
-    (state, Ok(()))
 }
 
 fn begin<'a>(

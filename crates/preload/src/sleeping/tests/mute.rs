@@ -22,12 +22,12 @@ use transport::{Config, PacketList};
 use super::daemon::Daemon;
 use super::{Other, PATIENCE};
 use crate::address::{self, id};
-use crate::call::Call;
 use crate::hooks::{descriptors, options};
 use crate::process::{self, Shared};
 use crate::state::Place;
 use crate::{clock, routes};
 
+mod bound;
 mod datagrams;
 mod listener;
 
@@ -69,11 +69,6 @@ fn while_a_worker_does_not_answer_other_threads_send_and_receive() {
 #[test]
 fn while_one_thread_closes_what_lingers_other_threads_send_and_receive() {
     ask("close");
-}
-
-#[test]
-fn while_one_thread_connects_from_an_address_other_threads_send_and_receive() {
-    ask("name");
 }
 
 #[test]
@@ -166,9 +161,9 @@ fn asker() {
             let fd = open_lingering(shared);
             Box::new(move || close(shared, fd))
         }
-        "name" => {
-            let fd = open_bound(shared);
-            Box::new(move || keep_name(shared, fd))
+        call @ ("name" | "port") => {
+            let fd = bound::open(shared, call == "port");
+            Box::new(move || bound::keep(shared, fd))
         }
         "listen" => {
             let steps = steps.clone();
@@ -223,30 +218,6 @@ fn close(shared: &Shared, fd: c_int) {
     // SAFETY: no memory is involved.
     assert_eq!(unsafe { descriptors::close(fd) }, 0);
     assert!(!shared.lock().sessions.has(id(fd)));
-}
-
-/// A stream on the worker's stack, and a socket of the kernel's at its descriptor, with an address and no port.
-fn open_bound(shared: &Shared) -> c_int {
-    let (level, option) = (libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT);
-    let (on, length): (c_int, _) = (1, size_of::<c_int>() as libc::socklen_t);
-    let (name, name_length) = address::encode("127.0.0.1:0".parse().unwrap());
-    // SAFETY: a word and an address, with their lengths.
-    let fd = unsafe {
-        let fd = libc::socket(libc::AF_INET, libc::SOCK_STREAM, 0);
-        assert_eq!(libc::setsockopt(fd, level, option, (&raw const on).cast(), length), 0);
-        assert_eq!(libc::bind(fd, (&raw const name).cast(), name_length), 0);
-        fd
-    };
-    shared.lock().sessions.open_with(id(fd), Domain::V4, &[]).unwrap();
-    fd
-}
-
-/// Gives the session the address, for which the worker is asked.
-fn keep_name(shared: &Shared, fd: c_int) {
-    let call = Call::new(shared);
-    let (state, named) = routes::keep_name(&call, shared.lock(), fd);
-    drop(state);
-    assert_ne!(named, Err(Errno::NETDOWN));
 }
 
 /// The way to another host, about which the daemon is asked.
