@@ -175,6 +175,15 @@ static void several(void) {
   struct timespec limit = {.tv_nsec = 30000000};
   peer_sends_to(t, 10);
   R(recvmmsg(t.fd, messages, 1, 0, &limit));
+  // What goes wrong with the second, the next call says.
+  for (int i = 1; i < 3; i++) peer_sends_to(t, 10 * i);
+  until(t.fd, POLLIN);
+  pause_ms(30);
+  messages[1].msg_hdr.msg_iov = (struct iovec *)1;
+  R(recvmmsg(t.fd, messages, 2, MSG_DONTWAIT, NULL));
+  messages[1].msg_hdr.msg_iov = &parts[1];
+  R(recvmmsg(t.fd, messages, 2, MSG_DONTWAIT, NULL));
+  R(recvmmsg(t.fd, messages, 2, MSG_DONTWAIT, NULL));
 }
 
 // Where a datagram arrived, and from where an answer goes.

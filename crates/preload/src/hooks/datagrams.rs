@@ -63,6 +63,9 @@ pub(super) unsafe fn receive(
     let wanted = if errors { Mask::ERR } else { Mask::IN };
     let waits = !state.is_nonblocking(fd) && flags & libc::MSG_DONTWAIT == 0 && !errors;
     let alarm = state.timeouts(fd).0;
+    if !errors {
+        state.take_parked(fd)?;
+    }
     loop {
         state = state.await_others(shared, fd);
         // SAFETY: the caller's promise.
@@ -321,6 +324,7 @@ fn leave(
     let waits = !state.is_nonblocking(fd) && flags & libc::MSG_DONTWAIT == 0;
     let alarm = state.timeouts(fd).1;
     let id = state.id_of(fd);
+    state.take_parked(fd)?;
     loop {
         state = state.await_others(shared, fd);
         let (after, sent) = call.ask(state, fd, |sessions| sessions.send(id, pieces, outgoing));

@@ -13,7 +13,7 @@ use super::sockets::open_first;
 use super::{control, datagrams, passing};
 use crate::clock::Alarm;
 use crate::kinds::Kind;
-use crate::{address, errno, memory, vectors};
+use crate::{address, errno, memory, process, vectors};
 
 /// Messages of one call at most (`UIO_MAXIOV`).
 const MESSAGES: c_uint = 1024;
@@ -109,7 +109,10 @@ pub unsafe extern "C" fn recvmmsg(
         // SAFETY: the caller's promise.
         match unsafe { receive_either(fd, &mut message.msg_hdr, flags & !libc::MSG_WAITFORONE) } {
             Ok(received) => message.msg_len = received as c_uint,
-            Err(_) if done > 0 => break,
+            Err(error) if done > 0 => {
+                park(fd, error);
+                break;
+            }
             Err(error) => return errno::int(Err(error)),
         }
         done += 1;
@@ -129,6 +132,16 @@ pub unsafe extern "C" fn recvmmsg(
         }
     }
     done
+}
+
+/// Has the next call say what went wrong behind messages that this one gives (`do_recvmmsg`).
+fn park(fd: c_int, error: Errno) {
+    if matches!(error, Errno::AGAIN | Errno::INTR) {
+        return;
+    }
+    if let Some(shared) = process::current() {
+        shared.lock().park(fd, error);
+    }
 }
 
 /// `sendmsg(2)`

@@ -145,6 +145,13 @@ impl State {
         }
     }
 
+    /// An error is the next call's to say.
+    pub(crate) fn park(&mut self, fd: c_int, error: Errno) {
+        if self.sessions.has(self.id_of(fd)) {
+            self.shared_place(fd).error = error.0;
+        }
+    }
+
     /// The application has duplicated a session's descriptor.
     pub(crate) fn duplicate(&mut self, old: c_int, new: c_int, close_on_exec: bool) {
         let own = self.own(old);
