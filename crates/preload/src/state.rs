@@ -89,8 +89,9 @@ pub(crate) struct State {
     untouched: options::Untouched,
     datagrams: HashMap<c_int, datagrams::Datagrams>,
     pub(crate) changing: changing::Changing,
-    /// Listeners to which the daemon was told to steer no more.
+    /// Listeners to which the daemon was told to steer no more, and those that it was shown, or told of.
     given_back: u64,
+    shown: u64,
     /// An epoll instance: what the kernel has for those UDP sockets that somebody waits for.
     company: Option<Hidden>,
     routes: HashMap<(TransportProtocol, SocketAddr), (u64, Routed)>,
@@ -154,6 +155,7 @@ impl State {
             datagrams: HashMap::new(),
             changing: changing::Changing::default(),
             given_back: 0,
+            shown: 0,
             company: None,
             routes: HashMap::new(),
             held: held::Held::default(),

@@ -68,7 +68,10 @@ fn show_bound<S: Asks>(mut state: S, fd: c_int, local: SocketAddr) -> (S, Result
     if let Err(error) = errno::of(unsafe { real::listen(fd, 0) }) {
         return (state, Err(error));
     }
+    let shown = state.shown;
     let (mut state, number) = prove(state, fd, 0);
+    // A listener may have the same port.
+    state.note_shown(number, false, shown);
     // SAFETY: no memory is involved.
     unsafe { real::shutdown(fd, libc::SHUT_RD) };
     let Some(number) = number else {

@@ -21,7 +21,8 @@ use crate::{clock, real, report};
 pub(crate) struct Listener {
     /// The daemon's number for it. `None`: the daemon refuses, and the kernel alone serves.
     pub(super) number: Option<u32>,
-    /// Whether it gets its share of new connections: the application has begun to take them.
+    /// Whether it gets its share of new connections: the application has begun to take them, or it shares a port with one of which it
+    /// has.
     serves: bool,
     /// The application takes connections from it at the moment: an NGINX worker without the accept mutex does not.
     wanted: bool,
@@ -101,12 +102,14 @@ fn listen_as<S: Asks>(mut state: S, fd: c_int, serves: bool) -> (S, Result<(), E
         state.sessions.close(id(fd));
         return (state, Err(error));
     }
+    let shown = state.shown;
     let (mut state, number) = prove(state, fd, u8::from(serves));
     *state.place(fd) = state.place_like_kernels(fd);
     kinds::set(fd, Kind::Listener);
     let (wanted, serves) = (serves, serves && number.is_some());
     let listener = Listener { number, serves, wanted, told: 0, asked: 0 };
     state.listeners.insert(fd, listener);
+    state.note_shown(number, serves, shown);
     (state, Ok(()))
 }
 
@@ -114,10 +117,12 @@ fn listen_as<S: Asks>(mut state: S, fd: c_int, serves: bool) -> (S, Result<(), E
 fn prove_again<S: Asks>(state: S, fd: c_int) -> S {
     let known = state.listeners.get(&fd).filter(|listener| listener.number.is_some());
     let Some(serves) = known.map(|listener| listener.serves) else { return state };
+    let shown = state.shown;
     let (mut state, number) = prove(state, fd, u8::from(serves));
     if let Some(listener) = state.listeners.get_mut(&fd) {
         listener.number = number.or(listener.number);
     }
+    state.note_shown(number, serves, shown);
     state
 }
 
@@ -247,7 +252,7 @@ impl State {
         }
         let mut others = self.aliases.iter().filter(|(_, own)| **own == fd);
         let heir = others.next().map(|(other, _)| *other);
-        let serves = self.listeners.get(&fd).is_some_and(|listener| listener.serves);
+        let serves = self.listeners.get(&fd).is_some_and(|it| it.serves && it.wanted);
         self.end_listener(fd);
         let Some(heir) = heir else { return };
         self.aliases.remove(&heir);

@@ -93,11 +93,13 @@ fn ask(call: &str) {
     let daemon = Daemon::listen(&socket);
     let mut asker = Command::new(std::env::current_exe().unwrap());
     asker.args(["--exact", "sleeping::tests::mute::asker", "--ignored", "--nocapture"]);
-    let placement = if matches!(call, "meet" | "tell") { "inline" } else { "shared" };
+    let placement = if matches!(call, "meet" | "share" | "tell") { "inline" } else { "shared" };
     asker.env("MILLRACE_SESSIONS", &socket).env("MILLRACE_PLACEMENT", placement);
     let mut asker = Other(asker.env(FOLDER, &folder).env(CALL, call).spawn().unwrap());
     let steps = Steps(folder.clone());
-    if placement == "inline" {
+    if call == "share" {
+        listener::answer(&daemon.serve().session, &steps);
+    } else if placement == "inline" {
         keep_waiting(&daemon.serve().session, &steps, call);
     } else {
         Worker::open(daemon.meet(Placement::Shared)).work(&steps);
@@ -170,6 +172,7 @@ fn asker() {
             Box::new(move || listener::listen_and_close(shared, &steps))
         }
         "meet" => Box::new(move || meet(shared)),
+        "share" => Box::new(listener::share),
         "tell" => {
             let (fd, steps) = (open_listener(), steps.clone());
             Box::new(move || accept_and_close(shared, fd, &steps))

@@ -18,6 +18,8 @@ pub(crate) struct Telling {
     change: Change,
     serves: bool,
     stack: u32,
+    /// How many it had been shown before.
+    shown: u64,
 }
 
 impl Telling {
@@ -64,11 +66,35 @@ impl State {
     /// do it.
     pub(crate) fn begin_telling(&mut self) -> Option<Telling> {
         let now = clock::now();
-        let is_due = |listener: &Listener| listener.is_to_serve() || listener.is_to_rest(now);
+        let rests = |listener: &Listener| {
+            listener.is_to_rest(now) && listener.number.is_none_or(|it| !self.is_wanted(it))
+        };
+        let is_due = |listener: &Listener| listener.is_to_serve() || rests(listener);
         let mut due = self.listeners.iter().filter(|(_, listener)| is_due(listener));
         let (fd, listener) = due.find(|(fd, _)| !self.is_changing(**fd))?;
         let (fd, serves) = (*fd, listener.wanted);
-        Some(Telling { change: self.begin_change(fd), serves, stack: self.attachment.number() })
+        let (stack, shown) = (self.attachment.number(), self.shown);
+        Some(Telling { change: self.begin_change(fd), serves, stack, shown })
+    }
+
+    /// Whether the application takes connections from one of those that are this listener to the daemon: they share a port
+    /// (`SO_REUSEPORT`).
+    fn is_wanted(&self, number: u32) -> bool {
+        self.listeners.values().any(|listener| listener.number == Some(number) && listener.wanted)
+    }
+
+    /// The daemon was shown a listener, as one that serves or not: that holds for all with its number. `shown`: how many it had been
+    /// shown before.
+    pub(in crate::state) fn note_shown(&mut self, number: Option<u32>, serves: bool, shown: u64) {
+        let is_last = self.shown == shown;
+        self.shown += 1;
+        let Some(number) = number else { return };
+        // If other threads have shown it some meanwhile, nobody knows which was last: it is told again.
+        let serves = if is_last { serves } else { !self.is_wanted(number) };
+        let now = clock::now();
+        for listener in self.listeners.values_mut().filter(|other| other.number == Some(number)) {
+            (listener.serves, listener.told) = (serves, now);
+        }
     }
 
     /// The daemon has answered with the listener's number. Gives whether others wait for that.
@@ -78,7 +104,7 @@ impl State {
         let is_same = Arc::ptr_eq(link, &self.attachment.link);
         if let Some(listener) = self.listeners.get_mut(own).filter(|_| is_same) {
             (listener.number, listener.serves) = (number, telling.serves);
-            listener.told = clock::now();
+            self.note_shown(number, telling.serves, telling.shown);
         }
         self.rest_or_work();
         if is_same {

@@ -1,15 +1,26 @@
-//! A socket that begins to listen while the worker does not answer: who closes it waits, too.
+//! A socket that begins to listen while the worker does not answer: who closes it waits, too. Sockets that share a port.
 
+use std::ffi::c_int;
+use std::net::SocketAddr;
 use std::thread;
+use std::time::{Duration, Instant};
 
-use super::{Steps, ask};
+use shm::attach::{Channel, Received};
+use shm::session::{Listen, Request};
+
+use super::{PATIENCE, Steps, ask, listening};
 use crate::address::{self, id};
-use crate::hooks::descriptors;
+use crate::hooks::{descriptors, epoll};
 use crate::process::Shared;
 
 #[test]
 fn while_a_socket_begins_to_listen_other_threads_send_and_receive() {
     ask("listen");
+}
+
+#[test]
+fn sockets_that_share_a_port_serve_as_long_as_one_of_them_does() {
+    ask("share");
 }
 
 /// Has a socket listen, for which the worker is asked. Another thread closes it meanwhile.
@@ -31,4 +42,64 @@ pub(super) fn listen_and_close(shared: &Shared, steps: &Steps) {
         assert_eq!(unsafe { libc::listen(fd, 8) }, 0);
     });
     assert!(!shared.lock().sessions.has(id(fd)));
+}
+
+/// A socket that listens at a port, which it shares.
+fn listen_sharing(at: SocketAddr) -> c_int {
+    let (name, length) = address::encode(at);
+    let (on, size): (c_int, _) = (1, size_of::<c_int>() as libc::socklen_t);
+    let (level, option) = (libc::SOL_SOCKET, libc::SO_REUSEPORT);
+    let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK;
+    // SAFETY: a word and an address, with their lengths.
+    unsafe {
+        let fd = libc::socket(libc::AF_INET, kind, 0);
+        assert_eq!(libc::setsockopt(fd, level, option, (&raw const on).cast(), size), 0);
+        assert_eq!(libc::bind(fd, (&raw const name).cast(), length), 0);
+        assert_eq!(libc::listen(fd, 8), 0);
+        fd
+    }
+}
+
+/// Looks for a connection, of which there is none.
+fn accept(fd: c_int) {
+    let nowhere = std::ptr::null_mut();
+    // SAFETY: nobody asks for the peer's address.
+    let accepted = unsafe { libc::accept4(fd, nowhere, std::ptr::null_mut(), 0) };
+    assert_eq!(accepted, -1);
+}
+
+/// The first of two sockets serves before the second listens; that is watched for a while only.
+pub(super) fn share() {
+    let first = listen_sharing("127.0.0.1:0".parse().unwrap());
+    accept(first);
+    let second = listen_sharing(address::bound(first).unwrap().unwrap());
+    // SAFETY: an event that lives until the calls return.
+    unsafe {
+        let instance = epoll::epoll_create1(0);
+        let mut event = libc::epoll_event { events: libc::EPOLLIN as u32, u64: 0 };
+        for operation in [libc::EPOLL_CTL_ADD, libc::EPOLL_CTL_DEL] {
+            assert_eq!(epoll::epoll_ctl(instance, operation, second, &raw mut event), 0);
+        }
+    }
+    // A listener is not told to rest more often than every 10 ms.
+    thread::sleep(Duration::from_millis(30));
+    accept(first);
+}
+
+/// The daemon's answers, until the process has ended; the last that it hears is that the port is served.
+pub(super) fn answer(session: &Channel, steps: &Steps) {
+    steps.wait_for("ready");
+    steps.come_to("mute");
+    steps.come_to("asked");
+    let (end, mut weights) = (Instant::now() + Duration::from_secs(PATIENCE), Vec::new());
+    while !session.is_closed() {
+        assert!(Instant::now() < end, "the process does not end");
+        let heard = session.receive_now::<Request>();
+        if let Ok(Some(Received { message: Request::Listen(Listen { weight, .. }), .. })) = heard {
+            weights.push(weight);
+            session.send(&listening(), &[]).unwrap();
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(weights, [0, 1, 0, 1]);
 }
