@@ -31,6 +31,11 @@ pub unsafe extern "C" fn close(fd: c_int) -> c_int {
                 // Another thread may have connected it meanwhile, or had it listen.
                 match kinds::get(fd) {
                     Kind::Session => return close_session(shared, state, fd),
+                    // It has closed it.
+                    Kind::Internal | Kind::Spare => {
+                        errno::set(Errno::BADF);
+                        return -1;
+                    }
                     kind => state.close_known(fd, kind),
                 }
             }

@@ -65,11 +65,7 @@ pub(in crate::hooks) unsafe fn connect(
 pub(in crate::hooks) fn connected(fd: c_int) {
     let Some(shared) = process::current() else { return };
     let steps = |mut state: Lending<'static>| {
-        if state.datagrams(fd).is_some() {
-            connected_by_kernel(state, fd)
-        } else {
-            (state, Ok(()))
-        }
+        if state.datagrams(fd).is_some() { connected_by_kernel(state, fd) } else { (state, Ok(())) }
     };
     drop(change(shared, shared.lock(), (fd, Kind::Datagrams), steps));
 }
