@@ -17,6 +17,13 @@ static void path(void) {
   socklen_t length = sizeof mtu;
   R(getsockopt(t.fd, level, four ? IP_MTU : IPV6_MTU, &mtu, &length));
   line("MTU %d", mtu);
+  if (!four) {
+    // An address, and the MTU.
+    uint32_t info[8] = {0};
+    length = sizeof info;
+    R(getsockopt(t.fd, level, IPV6_PATHMTU, info, &length));
+    line("MTU %u", info[7]);
+  }
   // IPv6's have the same numbers.
   static const int ways[] = {IP_PMTUDISC_DONT, IP_PMTUDISC_WANT, IP_PMTUDISC_DO, IP_PMTUDISC_PROBE, IP_PMTUDISC_OMIT};
   for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {

@@ -121,7 +121,8 @@ fn says(shared: &Shared, fd: c_int, level: c_int, name: c_int) -> bool {
             let has_failed = state.is_ready(fd, Mask::ERR);
             has_failed && state.peer_world(fd) != Some(World::Kernel)
         }
-        (libc::IPPROTO_IP, libc::IP_MTU) | (libc::IPPROTO_IPV6, libc::IPV6_MTU) => {
+        (libc::IPPROTO_IP, libc::IP_MTU)
+        | (libc::IPPROTO_IPV6, libc::IPV6_MTU | libc::IPV6_PATHMTU) => {
             state.peer_world(fd) == Some(World::Millrace)
         }
         _ => false,
