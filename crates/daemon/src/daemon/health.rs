@@ -82,16 +82,23 @@ pub(crate) async fn look_after(daemon: Shared, beat: Beat) {
     }
 }
 
-/// Logs which of the threads that run stacks hang, and which run again.
+/// Logs which of the threads that nobody waits for hang, and which run again.
 fn tell_of_threads(daemon: &Shared) {
-    let news = daemon.lock().sessions.threads().look();
-    for (thread, answers) in news {
-        if answers {
-            tracing::warn!(thread, "the thread runs again");
-        } else {
-            tracing::error!(thread, "the thread hangs, and the stacks that it runs with it");
+    let (stacks, late) = {
+        let daemon = daemon.lock();
+        (daemon.sessions.threads().look(), daemon.workers.threads().look())
+    };
+    let tell = |news: Vec<(String, bool)>, what: &str| {
+        for (thread, answers) in news {
+            if answers {
+                tracing::warn!(thread, "the thread runs again");
+            } else {
+                tracing::error!(thread, "the thread hangs, and {what}");
+            }
         }
-    }
+    };
+    tell(stacks, "the stacks that it runs with it");
+    tell(late, "what clients had that are gone stays; a driver may hold it up");
 }
 
 /// Asks the kernel whether the sockets of listeners that nobody serves still listen.

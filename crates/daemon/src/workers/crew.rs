@@ -13,9 +13,13 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use crate::ports::Buffers;
+use crate::service::Threads;
 
 /// How long a worker may take to answer. It answers between two vectors, so this is a lost worker.
 const DEADLINE: Duration = Duration::from_secs(5);
+
+/// The thread that drops what comes too late.
+const LATE: &str = "millrace-late";
 
 /// A worker that takes commands.
 #[derive(Clone)]
@@ -42,13 +46,20 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 type Late = Box<dyn Send>;
 
 /// Starts the thread that drops what comes too late: a queue that closes a device, a client's memory that is
-/// unmapped. It ends with the last worker.
+/// unmapped. It ends with the last worker. `threads` tell when a driver holds it up.
 ///
 /// Errors: the system has no thread for it.
-pub(super) fn late() -> io::Result<Sender<Late>> {
+pub(super) fn late(threads: &Threads) -> io::Result<Sender<Late>> {
     let (sender, receiver) = channel::<Late>();
-    let body = move || receiver.into_iter().for_each(drop);
-    thread::Builder::new().name("millrace-late".to_owned()).spawn(body)?;
+    let pulse = threads.add(LATE.to_owned());
+    let body = move || {
+        for late in receiver {
+            pulse.works();
+            drop(late);
+            pulse.rests();
+        }
+    };
+    thread::Builder::new().name(LATE.to_owned()).spawn(body)?;
     Ok(sender)
 }
 
@@ -255,5 +266,45 @@ impl<R: Send + 'static> Answers<R> {
             }
         }
         all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use std::sync::mpsc::Receiver;
+    use std::thread::sleep;
+    use std::time::Instant;
+
+    /// Dropping it takes as long as the other end stays.
+    struct Held(Receiver<()>);
+
+    impl Drop for Held {
+        fn drop(&mut self) {
+            let _ = self.0.recv();
+        }
+    }
+
+    #[test]
+    fn it_is_said_that_what_comes_late_is_not_dropped() {
+        let threads = Threads::default();
+        let late = late(&threads).unwrap();
+        let said = || {
+            let begun = Instant::now();
+            loop {
+                let news = threads.look();
+                if !news.is_empty() {
+                    break news;
+                }
+                assert!(begun.elapsed() < Duration::from_secs(20), "nothing is said");
+                sleep(Duration::from_millis(1));
+            }
+        };
+        let (stays, held) = channel();
+        late.send(Box::new(Held(held))).unwrap();
+        assert_eq!(said(), [(LATE.to_owned(), false)]);
+        drop(stays);
+        assert_eq!(said(), [(LATE.to_owned(), true)]);
     }
 }

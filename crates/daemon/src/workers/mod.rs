@@ -37,6 +37,7 @@ use graph::{
 use tables::{Epoch, TooManyReaders};
 
 use crate::ports::Buffers;
+use crate::service::Threads;
 
 pub(crate) use crew::{Answer, Answers, Crew, Member};
 pub(crate) use inbox::Inbox;
@@ -153,6 +154,8 @@ pub(crate) struct Workers {
     list: Vec<Worker>,
     crew: Crew,
     entries: Entries,
+    /// That which drops what they give back too late.
+    threads: Threads,
 }
 
 impl Workers {
@@ -165,7 +168,8 @@ impl Workers {
         tables: &Tables<'_>,
         control: &Arc<Doorbell>,
     ) -> Result<(Self, Rings), WorkersError> {
-        let late = crew::late()?;
+        let threads = Threads::default();
+        let late = crew::late(&threads)?;
         let mut list = Vec::new();
         let mut entries = Entries(HashMap::new());
         let (mut punts, mut all_learned, mut senders) = (Vec::new(), Vec::new(), Vec::new());
@@ -210,7 +214,7 @@ impl Workers {
             learned: Inbox::new(all_learned),
             injector: Injector::new(senders, entries.clone(), pool),
         };
-        Ok((Self { list, crew, entries }, rings))
+        Ok((Self { list, crew, entries, threads }, rings))
     }
 
     /// The workers in order.
@@ -226,6 +230,11 @@ impl Workers {
     /// Those who take commands.
     pub(crate) fn crew(&self) -> Crew {
         self.crew.clone()
+    }
+
+    /// The thread that drops what they give back too late, to be looked at once a second.
+    pub(crate) fn threads(&self) -> &Threads {
+        &self.threads
     }
 
     /// Ends all workers, after they have sent what they hold.

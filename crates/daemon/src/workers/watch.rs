@@ -144,6 +144,7 @@ mod tests {
     };
 
     use crate::ports::Buffers;
+    use crate::service::Threads;
     use crate::testing;
     use crate::workers::crew;
 
@@ -181,7 +182,8 @@ mod tests {
         let setup = WorkerSetup { index: 0, core, entry, doorbell, burst: 64, poll };
         let (handle, _punts) = WorkerHandle::spawn(setup, make).unwrap();
         let buffers = Buffers { packets: pool, long: pool };
-        let member = Member::new(CORE, buffers, handle.remote(), crew::late().unwrap());
+        let late = crew::late(&Threads::default()).unwrap();
+        let member = Member::new(CORE, buffers, handle.remote(), late);
         (handle, Crew::of(vec![member]))
     }
 
