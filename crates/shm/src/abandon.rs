@@ -16,6 +16,8 @@ const STACK: usize = 64 << 10;
 
 /// After something that the system has too few of, and between two looks whether a thread has ended.
 const BREATH: Duration = Duration::from_millis(100);
+/// After so many looks in vain, that is said.
+const LOOKS: u32 = 10;
 
 /// Closes sockets without waiting for what closing them takes.
 #[derive(Debug, Default)]
@@ -28,8 +30,9 @@ impl Abandoned {
     pub const MOST: usize = 64;
 
     /// Closes one in a thread, as soon as there are fewer than [`MOST`](Self::MOST). Each time that none can be had, `complain`
-    /// hears why.
+    /// hears why, and once if none of them ends within a second.
     pub fn close(&mut self, mut socket: OwnedFd, complain: impl Fn(io::Error)) {
+        let mut looks = 0_u32;
         loop {
             self.threads.retain(|thread| !thread.is_finished());
             if self.threads.len() < Self::MOST {
@@ -39,6 +42,15 @@ impl Abandoned {
                         complain(error);
                         socket = back;
                     }
+                }
+            } else {
+                looks = looks.saturating_add(1);
+                if looks == LOOKS {
+                    complain(io::Error::other(format!(
+                        "{} of them wait for descriptors that are not closed, and nobody is \
+                         accepted meanwhile (docs/security.md, known limits)",
+                        Self::MOST
+                    )));
                 }
             }
             sleep(BREATH);
@@ -90,6 +102,9 @@ mod tests {
     use std::net::{TcpListener, TcpStream};
     use std::os::fd::AsFd as _;
     use std::os::unix::net::UnixStream;
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicU32;
+    use std::sync::atomic::Ordering::Relaxed;
     use std::time::{Duration, Instant};
 
     use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg, sockopt};
@@ -107,6 +122,30 @@ mod tests {
         while sender.write(&[0; 1 << 16]).is_ok() {}
         sockopt::set_socket_linger(&sender, Some(LINGER)).unwrap();
         (sender, (listener, deaf))
+    }
+
+    #[test]
+    fn it_is_said_once_that_no_thread_ends() {
+        let said = Arc::new(AtomicU32::new(0));
+        let begun = Instant::now();
+        let waits = || {
+            let said = Arc::clone(&said);
+            let is_over = move || said.load(Relaxed) > 0 || begun.elapsed() > AT_ONCE;
+            std::thread::spawn(move || {
+                while !is_over() {
+                    sleep(BREATH / 10);
+                }
+            })
+        };
+        let mut abandoned = Abandoned { threads: (0..Abandoned::MOST).map(|_| waits()).collect() };
+        let (mut theirs, ours) = UnixStream::pair().unwrap();
+        abandoned.close(ours.into(), |error| {
+            assert!(error.to_string().contains("known limits"), "{error}");
+            said.fetch_add(1, Relaxed);
+        });
+        assert_eq!(said.load(Relaxed), 1);
+        theirs.set_read_timeout(Some(AT_ONCE)).unwrap();
+        assert_eq!(theirs.read(&mut [0]).unwrap(), 0, "it is closed then");
     }
 
     #[test]
