@@ -19,7 +19,7 @@ use crate::service::Threads;
 const DEADLINE: Duration = Duration::from_secs(5);
 
 /// The thread that drops what comes too late.
-const LATE: &str = "millrace-late";
+pub(super) const LATE: &str = "millrace-late";
 
 /// A worker that takes commands.
 #[derive(Clone)]
@@ -87,24 +87,47 @@ impl Member {
         self.down.store(down, Ordering::Relaxed);
     }
 
-    /// Leaves a command with the worker. What it returns to nobody is dropped elsewhere, not between two vectors.
+    /// Leaves a command with the worker. What it returns to nobody is dropped elsewhere, not between two vectors; so is a command
+    /// that the worker does not get.
     pub(crate) fn ask<R: Send + 'static>(
         &self,
         command: impl FnOnce(&mut WorkerState) -> R + Send + 'static,
     ) -> Answer<R> {
         let worker = self.remote.index();
+        let command = Command { act: Some(command), late: self.late.clone() };
         if self.is_silent() {
             return Answer { worker, given: Err(WorkerError::Timeout(worker)) };
         }
         let (answer, given) = oneshot::channel();
-        let late = self.late.clone();
-        let left = self.remote.post(move |state| {
-            // Nobody listens after the deadline, or when who asked has gone.
-            if let Err(result) = answer.send(command(state)) {
-                let _ = late.send(Box::new(result));
-            }
-        });
+        let left = self.remote.post(move |state| command.run(state, answer));
         Answer { worker, given: left.map(|()| given) }
+    }
+}
+
+/// A command. If no worker runs it, it is dropped where that may take its time: it may hold an instance of a packet function.
+struct Command<F: Send + 'static> {
+    act: Option<F>,
+    late: Sender<Late>,
+}
+
+impl<F: Send + 'static> Command<F> {
+    fn run<R: Send + 'static>(mut self, state: &mut WorkerState, answer: oneshot::Sender<R>)
+    where
+        F: FnOnce(&mut WorkerState) -> R,
+    {
+        let Some(act) = self.act.take() else { return };
+        // Nobody listens after the deadline, or when who asked has gone.
+        if let Err(result) = answer.send(act(state)) {
+            let _ = self.late.send(Box::new(result));
+        }
+    }
+}
+
+impl<F: Send + 'static> Drop for Command<F> {
+    fn drop(&mut self) {
+        if let Some(act) = self.act.take() {
+            let _ = self.late.send(Box::new(act));
+        }
     }
 }
 

@@ -134,8 +134,8 @@ impl Watched {
 mod tests {
     use super::*;
 
-    use std::sync::mpsc::channel;
-    use std::thread::sleep;
+    use std::sync::mpsc::{Sender, channel};
+    use std::thread::{current, sleep};
     use std::time::Instant;
 
     use graph::{
@@ -270,5 +270,30 @@ mod tests {
         assert_eq!(more, Some(9));
         assert!(!crew.iter().any(Member::is_down));
         handle.stop(PATIENCE).unwrap();
+    }
+
+    /// Tells on which thread it is dropped.
+    struct Tells(Sender<Option<String>>);
+
+    impl Drop for Tells {
+        fn drop(&mut self) {
+            let _ = self.0.send(current().name().map(str::to_owned));
+        }
+    }
+
+    #[test]
+    fn what_a_worker_does_not_get_is_dropped_elsewhere() {
+        let (handle, crew) = worker();
+        let member = crew.get(0).unwrap();
+        let (tell, told) = channel();
+        let give = |tells: Tells| {
+            member.ask(move |_| drop(tells)).forget();
+            told.recv_timeout(PATIENCE).unwrap()
+        };
+        member.set_silent(true);
+        assert_eq!(give(Tells(tell.clone())).as_deref(), Some(crew::LATE));
+        member.set_silent(false);
+        handle.stop(PATIENCE).unwrap();
+        assert_eq!(give(Tells(tell)).as_deref(), Some(crew::LATE), "it has ended");
     }
 }
