@@ -1,14 +1,26 @@
 //! Packet functions from shared objects: added to workers and taken away while packets flow.
 
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use control::api;
 use graph::{PortId, WorkerError};
 use loader::{LoadError, Object};
+use tokio::task::spawn_blocking;
+use tokio::time::timeout;
 
 use crate::ports::Ports;
 use crate::workers::Crew;
+
+/// How long a function's own code may take to be loaded, and to make or destroy an instance. It goes on after that, and what it gives
+/// then is dropped.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// While so many calls of such code have not ended, no function is added: each has a thread.
+const MOST_CALLS: usize = 16;
+
+/// Calls that have not ended, whether somebody waits for them or not.
+static CALLS: AtomicUsize = AtomicUsize::new(0);
 
 /// Numbers of functions on workers; a client's begin with its own number, which is not 0.
 fn worker_number(id: u32) -> u64 {
@@ -41,6 +53,10 @@ pub(crate) enum FunctionError {
     Worker(#[from] WorkerError),
     #[error("a thread for it: {0}")]
     Thread(String),
+    #[error("its code has not returned within {0} s")]
+    Late(u64),
+    #[error("{0} calls of functions' code have not returned; restart the daemon without them")]
+    Hanging(usize),
 }
 
 /// The packet functions that were added, in order.
@@ -119,7 +135,8 @@ impl Added {
         file: PathBuf,
         bound: Option<PortId>,
     ) -> Result<Self, FunctionError> {
-        let object = elsewhere(move || Object::load(&file)).await??;
+        check_calls()?;
+        let object = elsewhere(PATIENCE, move || Object::load(&file)).await??;
         Ok(Self { id, asked, object, since: Instant::now(), bound })
     }
 
@@ -136,19 +153,22 @@ impl Added {
                 continue;
             }
             let (object, argument) = (self.object.clone(), self.asked.argument.clone());
-            let instance = elsewhere(move || object.instance(&argument, bound)).await??;
+            let make = move || object.instance(&argument, bound);
+            let instance = elsewhere(PATIENCE, make).await??;
             let (number, instance) = (worker_number(self.id), Box::new(instance));
             member.ask(move |state| state.add_function(number, instance)).get().await?;
         }
         Ok(())
     }
 
-    /// Takes its instances from the workers. Its own code takes them down: not between two vectors, and nobody
-    /// waits for it. A worker that does not answer gives its own back when it answers again.
+    /// Takes its instances from the workers. Its own code destroys them: not between two vectors, and nobody waits for that for
+    /// ever. A worker that does not answer gives its own back when it answers again.
     pub(crate) async fn uninstall(&self, crew: &Crew) {
         let number = worker_number(self.id);
         let taken = crew.owe_all(move |state| state.remove_function(number)).all().await;
-        drop(elsewhere(move || drop(taken)).await);
+        if let Err(error) = elsewhere(PATIENCE, move || drop(taken)).await {
+            tracing::error!(function = self.id, "its instances are not destroyed: {error}");
+        }
     }
 
     /// Its number.
@@ -157,12 +177,43 @@ impl Added {
     }
 }
 
-/// Runs what a shared object does on a thread where it may take its time.
+/// A call of a function's own code, until it has returned.
+struct Call;
+
+impl Call {
+    fn begin() -> Self {
+        CALLS.fetch_add(1, Ordering::Relaxed);
+        Self
+    }
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        CALLS.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Whether there may be more calls.
+fn check_calls() -> Result<(), FunctionError> {
+    let calls = CALLS.load(Ordering::Relaxed);
+    if calls >= MOST_CALLS { Err(FunctionError::Hanging(calls)) } else { Ok(()) }
+}
+
+/// Runs what a shared object does on a thread where it may take its time, and waits for it for so long.
 async fn elsewhere<R: Send + 'static>(
+    patience: Duration,
     run: impl FnOnce() -> R + Send + 'static,
 ) -> Result<R, FunctionError> {
-    let done = tokio::task::spawn_blocking(run).await;
-    done.map_err(|error| FunctionError::Thread(error.to_string()))
+    let call = Call::begin();
+    let done = spawn_blocking(move || {
+        let done = run();
+        drop(call);
+        done
+    });
+    match timeout(patience, done).await {
+        Ok(done) => done.map_err(|error| FunctionError::Thread(error.to_string())),
+        Err(_) => Err(FunctionError::Late(patience.as_secs())),
+    }
 }
 
 /// The path of a file in the folder for functions.
@@ -179,4 +230,26 @@ pub(crate) fn path_of(folder: &Path, name: &str) -> Result<PathBuf, FunctionErro
 fn show(added: &Added) -> api::Function {
     let (id, asked) = (added.id, added.asked.clone());
     api::Function { id, age: added.since.elapsed().as_secs(), asked }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use std::sync::mpsc::channel;
+
+    #[tokio::test]
+    async fn nobody_waits_for_ever_for_code_that_does_not_return() {
+        let (release, hangs) = channel::<()>();
+        let late = elsewhere(Duration::from_millis(20), move || hangs.recv()).await;
+        assert!(matches!(late, Err(FunctionError::Late(0))), "{late:?}");
+        // Others have threads, as long as they are few.
+        assert_eq!(elsewhere(PATIENCE, || 7).await.unwrap(), 7);
+        assert!(check_calls().is_ok());
+        let more: Vec<Call> = (1..MOST_CALLS).map(|_| Call::begin()).collect();
+        assert!(matches!(check_calls(), Err(FunctionError::Hanging(_))));
+        drop(more);
+        assert!(check_calls().is_ok());
+        release.send(()).unwrap();
+    }
 }
