@@ -62,11 +62,9 @@ impl User {
     /// Does what the worker has called for, or waits a moment for it to call.
     pub(crate) fn attend(&self) {
         self.doorbell.announce();
-        let due = self.rings.iter().filter(|(errand, _)| errand.take());
-        let mut done = due.map(|(_, caller)| caller.ring()).count();
-        let full = self.drains.iter().filter(|(errand, _)| errand.take());
-        done += full.map(|(_, drain)| drain.drain()).count();
-        if done == 0 {
+        let rung = self.rings.iter().filter(|(errand, caller)| errand.fulfil(|| caller.ring()));
+        let drained = self.drains.iter().filter(|(errand, drain)| errand.fulfil(|| drain.drain()));
+        if rung.count() + drained.count() == 0 {
             self.doorbell.wait(&[], MOMENT);
         }
         self.doorbell.awake();

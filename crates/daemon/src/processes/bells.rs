@@ -93,10 +93,11 @@ impl Bells {
     /// Does what workers have called for. Gives whether there was something.
     fn run(&self) -> bool {
         self.with(|errands| {
-            let due = errands.iter().filter(|(_, errand, _)| errand.take());
-            let done = due.map(|(_, _, deed)| match deed {
-                Deed::Ring(caller) => caller.ring(),
-                Deed::Drain(drain) => drain.drain(),
+            let done = errands.iter().filter(|(_, errand, deed)| {
+                errand.fulfil(|| match deed {
+                    Deed::Ring(caller) => caller.ring(),
+                    Deed::Drain(drain) => drain.drain(),
+                })
             });
             done.count() > 0
         })

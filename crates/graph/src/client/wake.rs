@@ -6,17 +6,22 @@
 
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use shm::SleepWord;
 use shm::bell::{RINGS, Watch};
 
 use crate::Doorbell;
 
+/// How an errand is: nothing is to be done, something is, and the thread is at it.
+const DONE: u8 = 0;
+const DUE: u8 = 1;
+const BEGUN: u8 = 2;
+
 /// Something that the user's thread is to do for a worker.
 #[derive(Debug, Clone)]
 pub struct Errand {
-    due: Arc<AtomicBool>,
+    state: Arc<AtomicU8>,
     thread: Arc<Doorbell>,
 }
 
@@ -24,13 +29,13 @@ impl Errand {
     /// One of the thread that owns this doorbell.
     #[must_use]
     pub fn new(thread: Arc<Doorbell>) -> Self {
-        Self { due: Arc::default(), thread }
+        Self { state: Arc::new(AtomicU8::new(DONE)), thread }
     }
 
     /// To be done.
     #[inline]
     pub fn call(&self) {
-        self.due.store(true, Ordering::Release);
+        self.state.store(DUE, Ordering::Release);
         self.thread.ring();
     }
 
@@ -44,16 +49,25 @@ impl Errand {
         rings
     }
 
-    /// Whether the thread has not done it yet.
+    /// Whether the thread is not through with it yet.
     #[must_use]
     pub fn is_due(&self) -> bool {
-        self.due.load(Ordering::Relaxed)
+        // Acquire: what was done is over.
+        self.state.load(Ordering::Acquire) != DONE
     }
 
-    /// Whether it is to be done; asked by the thread, which does it then.
-    #[must_use]
-    pub fn take(&self) -> bool {
-        self.is_due() && self.due.swap(false, Ordering::Acquire)
+    /// Does it if it is to be done; called by the thread. Called for once more meanwhile, it is done again next time. Gives whether
+    /// it was to be done.
+    pub fn fulfil(&self, deed: impl FnOnce()) -> bool {
+        // Nobody but the thread changes that it is due.
+        if self.state.load(Ordering::Relaxed) != DUE {
+            return false;
+        }
+        self.state.swap(BEGUN, Ordering::Acquire);
+        deed();
+        // Release: it is done. If it was called for meanwhile, that stays.
+        let _ = self.state.compare_exchange(BEGUN, DONE, Ordering::Release, Ordering::Relaxed);
+        true
     }
 }
 
@@ -84,11 +98,12 @@ impl ClientWake {
         Self { watch, drain, woken: 0, most, due: 0, listens: true }
     }
 
-    /// The worker is about to sleep. `now`: TSC cycles. `false`: the client has woken it too often, and does not now.
+    /// The worker is about to sleep. `now`: TSC cycles. `false`: a ring may go unheard, because the client has woken it too often, or
+    /// its bell may be full.
     pub fn arm(&mut self, now: u64) -> bool {
         let saved = now.wrapping_sub(self.due) as i64;
         self.listens = saved >= 0;
-        self.listens
+        self.listens && !self.may_be_full()
     }
 
     /// What becomes readable when the client rings, if it may.
@@ -151,11 +166,9 @@ mod tests {
                 assert_eq!(send(&theirs, &[1], SendFlags::DONTWAIT), Ok(1), "sleep {sleep}");
             }
             wake.clear(u64::from(sleep) << 40);
-            if errand.take() {
-                drain.drain();
-            }
+            errand.fulfil(|| drain.drain());
         }
-        assert!(!errand.take());
+        assert!(!errand.is_due());
     }
 
     #[test]
@@ -169,12 +182,37 @@ mod tests {
             assert_eq!(send(&theirs, &[1], SendFlags::DONTWAIT), Ok(1));
             wake.clear_for_work();
             if wake.may_be_full() {
-                assert!(errand.take() && !wake.may_be_full());
-                drain.drain();
+                assert!(errand.fulfil(|| drain.drain()) && !wake.may_be_full());
                 drained += 1;
             }
         }
         assert_eq!(drained, 1000 / RINGS);
+    }
+
+    #[test]
+    fn a_worker_does_not_rely_on_a_bell_that_may_be_full() {
+        let (watch, drain, theirs) = shm::bell::inward().unwrap();
+        let errand = Errand::new(Arc::new(Doorbell::new().unwrap()));
+        let mut wake = ClientWake::new(watch, 1, errand.clone());
+        for _ in 0..RINGS {
+            assert!(wake.arm(1 << 50));
+            assert_eq!(send(&theirs, &[1], SendFlags::DONTWAIT), Ok(1));
+            wake.clear_for_work();
+        }
+        assert!(!wake.arm(1 << 50) && wake.event().is_some());
+        // It is not empty before the thread is through with it.
+        assert!(errand.fulfil(|| assert!(!wake.arm(1 << 50))));
+        assert!(wake.arm(1 << 50));
+        drop(drain);
+    }
+
+    #[test]
+    fn what_is_called_for_while_it_is_done_is_done_once_more() {
+        let errand = Errand::new(Arc::new(Doorbell::new().unwrap()));
+        assert!(!errand.fulfil(|| panic!("nobody has called")));
+        errand.call();
+        assert!(errand.fulfil(|| errand.call()) && errand.is_due());
+        assert!(errand.fulfil(|| {}) && !errand.is_due());
     }
 
     #[test]
