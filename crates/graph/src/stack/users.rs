@@ -56,9 +56,10 @@ impl User {
                 let Some(place) = list.get(at).filter(|_| has || !fined) else { break };
                 found += look(*place, spare);
                 looks += 1;
-                served += usize::from(has);
+                // Whoever comes first has had its turn.
+                served += usize::from(*spare > 0 || has && at == 0);
             }
-            // Who got nothing of what all share gets it first.
+            // Who got nothing of what all share, or the rest of it, gets it first.
             list.rotate_left(served);
         }
         (found, looks)
@@ -122,12 +123,13 @@ impl Users {
             let (had, looks) = user.visit(most, means, |at, spare| look(place, at, spare));
             found += had;
             left = left.saturating_sub(looks.max(1));
-            asked += 1;
             if spare == 0 && served.is_none() {
-                served = Some(asked);
+                // Whoever comes first has had its turn.
+                served = Some(asked.max(1));
             }
+            asked += 1;
         }
-        // Who got nothing of what all share gets it first.
+        // Who got nothing of what all share, or the rest of it, gets it first.
         let turns = served.unwrap_or(if asked < count { asked } else { 1 });
         self.first = (self.first + turns) % count.max(1);
         found

@@ -60,6 +60,25 @@ fn users_get_as_much_whatever_stacks_they_have() {
 }
 
 #[test]
+fn who_leaves_a_little_of_what_all_share_does_not_keep_others_from_the_rest() {
+    // Two users, and two stacks of one.
+    for stacks in [&[1, 1][..], &[2]] {
+        let (mut users, _) = users(stacks);
+        let mut taken = [0; 2];
+        for _ in 0..100 {
+            users.visit(false, |_, place, spare| {
+                let most = if place == 0 { SPARE - 1 } else { SPARE };
+                let slots = most.min(*spare);
+                *spare -= slots;
+                taken[usize::from(place)] += slots;
+                slots as usize
+            });
+        }
+        assert_eq!(taken, [50 * (SPARE - 1), 50 * (SPARE + 1)]);
+    }
+}
+
+#[test]
 fn of_many_users_each_has_its_turn() {
     let (mut users, _) = users(&[1; 40]);
     let rounds: Vec<_> = (0..5).map(|_| places(&mut users)).collect();
