@@ -146,9 +146,11 @@ impl Users {
     /// A stack is fined from now on, or no longer.
     pub(super) fn judge(&mut self, user: usize, place: u16, fined: bool) {
         let Some(user) = self.list.get_mut(user) else { return };
-        user.forget(place);
-        let list = if fined { &mut user.fined } else { &mut user.free };
-        list.push_back(place);
+        let User { free, fined: others, .. } = user;
+        let (from, to) = if fined { (free, others) } else { (others, free) };
+        // It was looked at just now, and so stands near the end.
+        let at = from.iter().rposition(|known| *known == place);
+        to.extend(at.and_then(|at| from.remove(at)));
     }
 }
 
