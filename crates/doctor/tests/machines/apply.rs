@@ -5,6 +5,8 @@ use std::io::ErrorKind;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 use std::process::{Command, Output};
+use std::thread::yield_now;
+use std::time::{Duration, Instant};
 
 use millrace_doctor::apply::{ApplyError, apply, replace_script, undo_script, write_script};
 use millrace_doctor::{Change, checks};
@@ -19,12 +21,16 @@ fn writes(tree: &Tree) -> Vec<Change> {
     changes.filter(|change| matches!(change, Change::Write { .. })).collect()
 }
 
-/// Runs a script that was just written: a child that another test starts may have it open for writing still.
+/// Runs a script that was just written: a child that another test starts may have it open for writing still, until it runs its program.
 fn run(script: &Path) -> Output {
+    let begun = Instant::now();
     loop {
         match Command::new(script).output() {
-            Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => {
-                std::thread::yield_now();
+            Err(error)
+                if error.kind() == ErrorKind::ExecutableFileBusy
+                    && begun.elapsed() < Duration::from_secs(20) =>
+            {
+                yield_now();
             }
             output => return output.unwrap(),
         }
