@@ -68,13 +68,6 @@ impl Listener {
         others.find(|stack| stack.claims(flow)).map(|stack| stack.id)
     }
 
-    /// Whether `id`, which is or was the bucket's member, claims a flow. `None`: it neither is nor was.
-    pub(super) fn has_claimed(&self, hash: u32, flow: &Flow, id: StackId) -> Option<bool> {
-        let bucket = self.bucket(hash)?;
-        let mut all = bucket.earlier.iter().chain(&bucket.now);
-        all.find(|stack| stack.id == id).map(|stack| stack.claims(flow))
-    }
-
     /// Who has the flow already, as far as it has been somebody else's than the member's of now; with `all`, the member
     /// of now is asked too.
     #[inline]

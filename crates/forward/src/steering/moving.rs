@@ -1,5 +1,7 @@
 //! Connections that move from stack to stack.
 
+use std::sync::Arc;
+
 use graph::StackId;
 
 use super::bind::Place;
@@ -28,13 +30,25 @@ impl Steering {
         }
     }
 
-    /// A connection has moved: its packets are for that stack from now on, whoever leases or serves the port.
+    /// A connection has moved: its packets are for that stack from now on, whoever leases or serves the port. While that stack does
+    /// not claim the flow, because it has yet to come or is over, what opens a connection is for whoever serves, and what another
+    /// claims is that one's.
     ///
     /// # Errors
     /// [`SteeringError::NoStack`], [`SteeringError::NoFlow`], [`SteeringError::TooManyRedirects`].
     pub fn redirect(&mut self, id: StackId, flow: &Flow) -> Result<(), SteeringError> {
-        self.stack(id)?;
-        self.redirects.set(flow, id)
+        let claimant = Arc::clone(&self.stack(id)?.claimant);
+        self.redirects.set(flow, &claimant, false)
+    }
+
+    /// A connection has moved to a stack that keeps it for others and claims nothing: all its packets are for that one until the
+    /// redirect ends or is another.
+    ///
+    /// # Errors
+    /// As [`Self::redirect`].
+    pub fn park(&mut self, id: StackId, flow: &Flow) -> Result<(), SteeringError> {
+        let claimant = Arc::clone(&self.stack(id)?.claimant);
+        self.redirects.set(flow, &claimant, true)
     }
 
     /// The stack that a connection has moved to.

@@ -171,22 +171,10 @@ impl SteeringReader {
     /// whoever serves, when the packet opens it, or of whoever claims it.
     #[inline]
     pub(super) fn moved(&self, flow: &Flow, opens: bool) -> Option<StackId> {
-        let id = self.redirects.find(flow)?;
-        let is_over =
-            self.is_unclaimed(id, flow) && (opens || self.is_anothers(id, flow).is_some());
+        let (id, has_it) = self.redirects.find_holder(flow)?;
+        // Peers use a port again sooner than a redirect ends. One that does not claim the flow yet is about to.
+        let is_over = !has_it && (opens || self.is_anothers(id, flow).is_some());
         (!is_over).then_some(id)
-    }
-
-    /// Whether a stack that takes or took new flows of a listener here does not claim this one: it has the connection no longer, or not
-    /// yet. Peers use a port again sooner than a redirect ends.
-    #[inline(never)]
-    fn is_unclaimed(&self, id: StackId, flow: &Flow) -> bool {
-        let port = self.shared.ports(flow.protocol).listeners(flow.local.port());
-        let hash = self.hash(flow);
-        port.is_some_and(|port| {
-            let mut serving = port.serving(flow.local.ip());
-            serving.find_map(|listener| listener.has_claimed(hash, flow, id)) == Some(false)
-        })
     }
 
     /// Whether a stack may send what the other end of a flow receives: it leases the local port, is or has been a member of a

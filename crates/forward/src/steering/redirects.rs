@@ -3,13 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
+use arc_swap::ArcSwapOption;
 use graph::StackId;
 use tables::{FlowReader, FlowTable, OutOfMemory};
 use wire::flow::{FiveTuple4, FiveTuple6};
 
+use super::listener::Claimant;
 use super::{Flow, SteeringError};
+
+/// Beside a stack's place: it keeps the connection, and claims nothing.
+const KEPT: u32 = 1 << 31;
 
 /// A flow as the tables have it: as in packets that come.
 enum Key {
@@ -40,8 +45,8 @@ impl Key {
 struct Shared {
     /// How many there are: while there are none, nothing else is looked at.
     count: AtomicUsize,
-    /// Which stack is at each place: [`StackId::bits`], or 0.
-    stacks: Box<[AtomicU64]>,
+    /// Which stack is at each place, as far as it ever had such a flow.
+    seats: Box<[ArcSwapOption<Claimant>]>,
 }
 
 /// The owner's side.
@@ -67,9 +72,9 @@ pub(super) struct RedirectReader {
 impl Redirects {
     /// `most`: flows of each version of IP. `stacks`: places for stacks.
     pub(super) fn new(most: usize, stacks: u16) -> Result<Self, OutOfMemory> {
-        let stacks = (0..stacks).map(|_| AtomicU64::new(0)).collect();
+        let seats = (0..stacks).map(|_| ArcSwapOption::empty()).collect();
         Ok(Self {
-            shared: Arc::new(Shared { count: AtomicUsize::new(0), stacks }),
+            shared: Arc::new(Shared { count: AtomicUsize::new(0), seats }),
             four: FlowTable::new(most)?,
             six: FlowTable::new(most)?,
             by_flow: HashMap::new(),
@@ -103,16 +108,22 @@ impl Redirects {
         self.by_port.range(first..=last).next().is_some()
     }
 
-    /// A flow is a stack's from now on.
-    pub(super) fn set(&mut self, flow: &Flow, id: StackId) -> Result<(), SteeringError> {
-        let place = u32::from(id.place());
-        let seat = self.shared.stacks.get(usize::from(id.place()));
+    /// A flow is a stack's from now on. `is_kept`: although it does not claim it.
+    pub(super) fn set(
+        &mut self,
+        flow: &Flow,
+        stack: &Arc<Claimant>,
+        is_kept: bool,
+    ) -> Result<(), SteeringError> {
+        let id = stack.id;
+        let seat = self.shared.seats.get(usize::from(id.place()));
         let seat = seat.ok_or(SteeringError::NoStack(id))?;
-        seat.store(id.bits(), Ordering::Relaxed);
+        seat.store(Some(Arc::clone(stack)));
+        let value = u32::from(id.place()) | if is_kept { KEPT } else { 0 };
         let full = SteeringError::TooManyRedirects(self.four.capacity());
         match Key::of(flow).ok_or(SteeringError::NoFlow)? {
-            Key::V4(key) => self.four.insert(&key, place).map_err(|_| full)?,
-            Key::V6(key) => self.six.insert(&key, place).map_err(|_| full)?,
+            Key::V4(key) => self.four.insert(&key, value).map_err(|_| full)?,
+            Key::V6(key) => self.six.insert(&key, value).map_err(|_| full)?,
         };
         match self.by_flow.insert(*flow, id) {
             Some(before) => self.leave(before, flow),
@@ -148,8 +159,8 @@ impl Redirects {
         for flow in &flows {
             self.end(flow);
         }
-        if let Some(seat) = self.shared.stacks.get(usize::from(id.place())) {
-            seat.store(0, Ordering::Relaxed);
+        if let Some(seat) = self.shared.seats.get(usize::from(id.place())) {
+            seat.store(None);
         }
     }
 
@@ -167,20 +178,31 @@ impl RedirectReader {
     /// Whose a flow is.
     #[inline]
     pub(super) fn find(&self, flow: &Flow) -> Option<StackId> {
+        self.look(flow, |stack, _| stack.id)
+    }
+
+    /// The same, and whether that stack has the flow's connection: it keeps or claims it.
+    #[inline]
+    pub(super) fn find_holder(&self, flow: &Flow) -> Option<(StackId, bool)> {
+        self.look(flow, |stack, is_kept| (stack.id, is_kept || stack.claims(flow)))
+    }
+
+    #[inline]
+    fn look<R>(&self, flow: &Flow, tell: impl FnOnce(&Claimant, bool) -> R) -> Option<R> {
         if self.shared.count.load(Ordering::Relaxed) == 0 {
             return None;
         }
-        self.look_up(flow)
+        self.look_up(flow, tell)
     }
 
     #[inline(never)]
-    fn look_up(&self, flow: &Flow) -> Option<StackId> {
-        let place = match Key::of(flow)? {
+    fn look_up<R>(&self, flow: &Flow, tell: impl FnOnce(&Claimant, bool) -> R) -> Option<R> {
+        let value = match Key::of(flow)? {
             Key::V4(key) => self.four.lookup(&key),
             Key::V6(key) => self.six.lookup(&key),
         };
         // NO_FLOW is no place.
-        let seat = self.shared.stacks.get(usize::try_from(place).ok()?)?;
-        StackId::from_bits(seat.load(Ordering::Relaxed))
+        let seat = self.shared.seats.get(usize::try_from(value & !KEPT).ok()?)?.load();
+        seat.as_deref().map(|stack| tell(stack, value & KEPT != 0))
     }
 }

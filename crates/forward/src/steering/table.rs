@@ -4,6 +4,7 @@ mod leases;
 mod listeners;
 mod stacks;
 
+use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
@@ -85,7 +86,7 @@ pub struct Steering {
     pub(super) by_bind: HashMap<(TransportProtocol, u16, Place), ListenerId>,
     next_listener: ListenerId,
     /// What workers may still look at, until they have passed an epoch.
-    retired: VecDeque<(u64, Arc<Port>)>,
+    retired: VecDeque<(u64, Arc<dyn Any + Send + Sync>)>,
 }
 
 impl Steering {
@@ -172,9 +173,14 @@ impl Steering {
         let entry = (!listeners.is_empty())
             .then(|| Arc::new(Port { listeners: listeners.into_boxed_slice() }));
         if let Some(old) = ports.set_listeners(port, entry) {
-            let tag = self.epoch.retire();
-            self.retired.push_back((tag, old));
+            self.retire(old);
         }
         self.reclaim();
+    }
+
+    /// What workers do not find any more is freed when they have looked again.
+    fn retire(&mut self, what: Arc<dyn Any + Send + Sync>) {
+        let tag = self.epoch.retire();
+        self.retired.push_back((tag, what));
     }
 }

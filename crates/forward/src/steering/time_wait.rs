@@ -1,5 +1,7 @@
 //! Connections that are over, and whose TIME-WAIT is with a stack that neither leases nor serves their port.
 
+use std::sync::Arc;
+
 use graph::StackId;
 
 use super::{Flow, Steering, SteeringError, SteeringReader};
@@ -11,8 +13,8 @@ impl Steering {
     /// # Errors
     /// [`SteeringError::NoStack`], [`SteeringError::NoFlow`], [`SteeringError::TooManyRedirects`].
     pub fn wait_out(&mut self, id: StackId, flow: &Flow) -> Result<(), SteeringError> {
-        self.stack(id)?;
-        self.time_waits.set(flow, id)
+        let claimant = Arc::clone(&self.stack(id)?.claimant);
+        self.time_waits.set(flow, &claimant, false)
     }
 
     /// Whether a connection from one of these ports is in TIME-WAIT.

@@ -53,7 +53,7 @@ impl Lent<'_> {
         // The own stack takes no packets before the connection is there.
         let expected = Some(parking.expect());
         if let Some(flow) = &flow {
-            sessions.steering.redirect(own_stack, flow).map_err(no_resources)?;
+            sessions.steering.park(own_stack, flow).map_err(no_resources)?;
         }
         sessions.moves.charge(charge);
         Ok(Taking { parking, expected, flow, before, charge })

@@ -73,7 +73,7 @@ impl Bed {
     /// A connection is on its way to the own stack.
     fn comes(&mut self, own: StackId) {
         self.sessions.moves.charge(CHARGE);
-        self.sessions.steering.redirect(own, &flow()).unwrap();
+        self.sessions.steering.park(own, &flow()).unwrap();
     }
 
     fn tend(&mut self, after: Duration) {
@@ -165,7 +165,7 @@ fn redirects_are_looked_at_now_and_then_and_the_own_stacks_never() {
     bed.tend(SWEEP);
     assert_eq!(bed.redirected(), None);
     // What the daemon keeps has no claims.
-    bed.sessions.steering.redirect(own, &flow()).unwrap();
+    bed.sessions.steering.park(own, &flow()).unwrap();
     bed.tend(SWEEP * 2);
     assert_eq!(bed.redirected(), Some(own));
 }

@@ -88,6 +88,7 @@ impl Steering {
         self.redirects.forget(id);
         self.time_waits.forget(id);
         self.free.push_back(id.place());
+        self.retire(stack.claimant);
         self.reclaim();
         Ok(())
     }

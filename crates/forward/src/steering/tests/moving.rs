@@ -12,6 +12,10 @@ fn claim(claims: &mut ClaimsWriter, flow: &Flow) {
     assert!(claims.insert(tag(KEY, flow.protocol, flow.local, flow.remote)));
 }
 
+fn release(claims: &mut ClaimsWriter, flow: &Flow) {
+    claims.remove(tag(KEY, flow.protocol, flow.local, flow.remote));
+}
+
 /// Stacks that claim nothing.
 fn ids<const N: usize>(steering: &mut Steering) -> [StackId; N] {
     std::array::from_fn(|_| stack(steering).0)
@@ -21,7 +25,8 @@ fn ids<const N: usize>(steering: &mut Steering) -> [StackId; N] {
 fn a_connection_that_moved_is_found_before_leases_and_listeners() {
     let mut steering = steering();
     let reader = steering.reader();
-    let [server, lessee, heir] = ids(&mut steering);
+    let [server, lessee] = ids(&mut steering);
+    let (heir, mut claims) = stack(&mut steering);
     steering.listen(server, bind("0.0.0.0", 80), 1).unwrap();
     steering.lease(lessee, 20_000, 256).unwrap();
     let flows = [
@@ -33,6 +38,7 @@ fn a_connection_that_moved_is_found_before_leases_and_listeners() {
         let beside = Flow { remote: "192.0.2.7:444".parse().unwrap(), ..flow };
         assert_eq!(reader.find(&flow, false), Some(owner));
         assert!(!reader.lets_send(heir, &flow));
+        claim(&mut claims, &flow);
         steering.redirect(heir, &flow).unwrap();
         for opens in [false, true] {
             assert_eq!(reader.find(&flow, opens), Some(heir));
@@ -86,7 +92,8 @@ fn only_who_has_a_connection_may_give_it_away() {
     let mut steering = steering();
     let (server, mut claims) = stack(&mut steering);
     let (second, mut others) = stack(&mut steering);
-    let [lessee, stranger] = ids(&mut steering);
+    let [lessee] = ids(&mut steering);
+    let (stranger, mut heirs) = stack(&mut steering);
     let listener = steering.listen(server, bind("0.0.0.0", 80), 1).unwrap();
     steering.listen(second, bind("0.0.0.0", 80), 1).unwrap();
     steering.lease(lessee, 20_000, 256).unwrap();
@@ -100,12 +107,13 @@ fn only_who_has_a_connection_may_give_it_away() {
     claim(&mut others, &ours());
     assert_eq!(steering.check_owner(server, &ours()), Err(SteeringError::Belongs(second)));
     assert_eq!(steering.check_owner(second, &ours()), Ok(()));
-    others.remove(tag(KEY, Tcp, ours().local, ours().remote));
+    release(&mut others, &ours());
     // Who has left may still have it.
     claim(&mut claims, &ours());
     steering.unlisten(server, listener).unwrap();
     assert_eq!(steering.check_owner(server, &ours()), Ok(()));
     // It has moved: to nobody else's gain.
+    claim(&mut heirs, &ours());
     steering.redirect(stranger, &ours()).unwrap();
     assert_eq!(steering.check_owner(server, &ours()), Err(SteeringError::Belongs(stranger)));
     assert_eq!(steering.check_owner(stranger, &ours()), Ok(()));
@@ -126,7 +134,7 @@ fn redirects_end_when_the_claim_does() {
     claim(&mut claims, &ours());
     steering.sweep_redirects(heir, |_| false);
     assert_eq!(steering.redirected(&ours()), Some(heir));
-    claims.remove(tag(KEY, Tcp, ours().local, ours().remote));
+    release(&mut claims, &ours());
     steering.sweep_redirects(heir, |_| false);
     assert_eq!(steering.redirected(&ours()), None);
     // One that is its by its lease needs none.
@@ -218,7 +226,6 @@ fn the_next_connection_between_the_same_ends_is_no_more_where_the_last_had_moved
     let reader = steering.reader();
     let (old, mut claims) = stack(&mut steering);
     let (new, mut others) = stack(&mut steering);
-    let [stranger] = ids(&mut steering);
     let listener = steering.listen(old, bind("0.0.0.0", 80), 1).unwrap();
     steering.redirect(old, &ours()).unwrap();
     // The old one still has connections, and takes no new ones.
@@ -228,12 +235,36 @@ fn the_next_connection_between_the_same_ends_is_no_more_where_the_last_had_moved
     assert_eq!(find(), (Some(new), Some(old)), "it is on its way");
     claim(&mut claims, &ours());
     assert_eq!(find(), (Some(old), Some(old)), "it is there");
-    claims.remove(tag(KEY, Tcp, ours().local, ours().remote));
+    release(&mut claims, &ours());
     claim(&mut others, &ours());
     assert_eq!(find(), (Some(new), Some(new)), "it is over, and the next one has begun");
     assert_eq!(steering.check_owner(old, &ours()), Err(SteeringError::Belongs(new)));
     assert_eq!(steering.check_owner(new, &ours()), Ok(()));
-    // Whoever serves nothing here says nothing of what it has.
-    steering.redirect(stranger, &ours()).unwrap();
-    assert_eq!(find(), (Some(stranger), Some(stranger)));
+}
+
+#[test]
+fn the_same_where_it_had_moved_to_who_serves_nothing_here() {
+    let mut steering = steering();
+    let reader = steering.reader();
+    let (server, mut claims) = stack(&mut steering);
+    let (worker, mut others) = stack(&mut steering);
+    let [own] = ids(&mut steering);
+    steering.listen(server, bind("0.0.0.0", 80), 1).unwrap();
+    let find = || (reader.find(&ours(), true), reader.find(&ours(), false));
+    // It is kept on its way, and nobody claims it meanwhile.
+    steering.park(own, &ours()).unwrap();
+    assert_eq!(find(), (Some(own), Some(own)));
+    steering.redirect(worker, &ours()).unwrap();
+    assert_eq!(find(), (Some(server), Some(worker)), "it is on its way");
+    claim(&mut others, &ours());
+    assert_eq!(find(), (Some(worker), Some(worker)), "it is there");
+    release(&mut others, &ours());
+    assert_eq!(find(), (Some(server), Some(worker)), "it is over");
+    claim(&mut claims, &ours());
+    assert_eq!(find(), (Some(server), Some(server)), "the next one has begun");
+    steering.park(own, &ours()).unwrap();
+    assert_eq!(find(), (Some(own), Some(own)), "whatever others claim");
+    steering.redirect(own, &ours()).unwrap();
+    assert_eq!(find(), (Some(server), Some(server)), "it is not kept any more");
+    assert_eq!(steering.redirected(&ours()), Some(own));
 }
