@@ -14,7 +14,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::guest::Attached;
 use super::moves::{Answered, Cargo, Taking, read, written};
-use super::parking::{self, Arrival, EndedFlow, Purpose, Started};
+use super::parking::{self, Arrival, Endings, Purpose, Started};
 use super::{Host, Lent};
 use crate::processes::{Answer, Control, Debit, Holders, invalid, no_resources};
 
@@ -119,9 +119,13 @@ impl<H: Host> Attached<H> {
             return Ok(());
         }
         let control = self.control.clone();
-        let ended = Box::new(move |flows: Vec<EndedFlow>| {
+        let ended = Box::new(move |Endings { over, free }: Endings| {
             let now = Instant::now();
-            control.tell(move |host| host.lend().sessions.flows_ended(&flows, now));
+            control.tell(move |host| {
+                let Lent { sessions, .. } = host.lend();
+                sessions.connections_over(&over);
+                sessions.flows_ended(&free, now);
+            });
         });
         let started = parking::start(starting.path(), ended, starting.pulse());
         let Started { parking, client, stack } = started.await?;

@@ -49,12 +49,12 @@ impl Lent<'_> {
         }
         let charge = Charge { uid, bytes: cargo.bytes() };
         sessions.moves.admit(charge, &sessions.config.load())?;
-        let before = flow.and_then(|flow| sessions.steering.redirected(&flow));
         // The own stack takes no packets before the connection is there.
         let expected = Some(parking.expect());
-        if let Some(flow) = &flow {
-            sessions.steering.park(own_stack, flow).map_err(no_resources)?;
-        }
+        let before = match &flow {
+            Some(flow) => sessions.park(own_stack, flow)?,
+            None => None,
+        };
         sessions.moves.charge(charge);
         Ok(Taking { parking, expected, flow, before, charge })
     }
@@ -71,6 +71,19 @@ impl Sessions {
     pub(in crate::sessions) fn own_stack(&self) -> Result<(Parking, StackId), Refusal> {
         let own = self.moves.own();
         own.ok_or_else(|| no_resources("the daemon's own stack has ended; ask again"))
+    }
+
+    /// A flow's packets are for the own stack from now on, and what that was to end there is over. Gives the stack of a process that
+    /// the connection had moved to before.
+    pub(super) fn park(
+        &mut self,
+        own_stack: StackId,
+        flow: &Flow,
+    ) -> Result<Option<StackId>, Refusal> {
+        let before = self.steering.redirected(flow).filter(|before| *before != own_stack);
+        self.steering.park(own_stack, flow).map_err(no_resources)?;
+        self.moves.disown(flow);
+        Ok(before)
     }
 
     /// A stack of a process that it has begun with.
@@ -261,7 +274,19 @@ impl Sessions {
         }
     }
 
-    /// Connections that the daemon's own stack had are over: their flows are free, but for FINs that come again.
+    /// Connections that the daemon's own stack had are over. It answers what comes again for a while; the next connection between
+    /// the same ends does not wait for that.
+    pub(in crate::sessions) fn connections_over(&mut self, flows: &[Flow]) {
+        let Some(own) = self.moves.parking.as_ref().map(|own| own.id) else { return };
+        for flow in flows {
+            if self.steering.redirected(flow) == Some(own) {
+                // There is a place for it: it was there before.
+                let _ = self.steering.redirect(own, flow);
+            }
+        }
+    }
+
+    /// That while has passed: their flows are free, but for FINs that come again.
     pub(in crate::sessions) fn flows_ended(&mut self, flows: &[EndedFlow], now: Instant) {
         let own_stack = self.moves.own().map(|(_, id)| id);
         let mut unwanted = Vec::new();

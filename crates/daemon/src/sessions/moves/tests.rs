@@ -266,6 +266,29 @@ fn what_the_daemon_has_ended_waits_as_long_as_it_must() {
 }
 
 #[test]
+fn the_next_connection_waits_for_none_that_the_daemon_has_ended() {
+    let mut bed = Bed::new();
+    let (_, own) = bed.sessions.own_stack().unwrap();
+    bed.serve(bed.one, 1);
+    let (server, reader) = (bed.id(bed.one), bed.sessions.steering.reader());
+    let find = || (reader.find(&flow(), true), reader.find(&flow(), false));
+    bed.comes(own);
+    bed.sessions.moves.adopt(flow(), CHARGE);
+    assert_eq!(find(), (Some(own), Some(own)));
+    bed.sessions.connections_over(&[flow(), beside(1)]);
+    assert_eq!(find(), (Some(server), Some(own)), "what comes again is for who has ended it");
+    assert_eq!(bed.sessions.steering.redirected(&beside(1)), None);
+    // The next one comes to the daemon, too: the first counts no more, and its end says nothing of this one.
+    assert_eq!(bed.sessions.park(own, &flow()), Ok(None));
+    assert_eq!((find(), bed.held()), ((Some(own), Some(own)), Held::default()));
+    // What a process has is none of the own stack's.
+    bed.sessions.steering.redirect(server, &flow()).unwrap();
+    bed.sessions.connections_over(&[flow()]);
+    assert_eq!(bed.redirected(), Some(server));
+    assert_eq!(bed.sessions.park(own, &flow()), Ok(Some(server)));
+}
+
+#[test]
 fn the_own_stack_forgets_time_waits_that_count_for_nobody() {
     let mut bed = Bed::new();
     let until = bed.now + Duration::from_secs(60);

@@ -135,7 +135,15 @@ pub(super) struct EndedFlow {
 }
 
 /// What is told when connections end.
-pub(super) type Ended = Box<dyn Fn(Vec<EndedFlow>) + Send>;
+pub(super) struct Endings {
+    /// Those that are over, though what comes again for them is still for this stack.
+    pub(super) over: Vec<Flow>,
+    /// Those of some time ago.
+    pub(super) free: Vec<EndedFlow>,
+}
+
+/// Who is told.
+pub(super) type Ended = Box<dyn Fn(Endings) + Send>;
 
 /// A thread that runs, and who it is at the sessions socket.
 pub(super) struct Started {

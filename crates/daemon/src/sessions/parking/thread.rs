@@ -8,22 +8,21 @@ use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::Duration;
 
 use client::session::{Link, Queues};
-use forward::steering::Flow;
 use graph::Doorbell;
 use host::Journal;
-use shm::session::TransportProtocol;
 use tables::OutOfMemory;
 use transport::{Config, ConnectionId, Contents, Ends, ImportError, Stack};
 
+use super::super::moves::flow_of;
 use super::fifo::Store;
-use super::{Arrival, Departure, Ended, EndedFlow, Job, Purpose};
+use super::{Arrival, Departure, Ended, EndedFlow, Endings, Job, Purpose};
 use crate::clock;
 use crate::service::Pulse;
 
 /// Connections of each version of IP.
 const CONNECTIONS: usize = 1 << 16;
 /// For how long flows stay here after their connection has ended, so that its last acknowledgment leaves, and is repeated
-/// when it was lost: ns.
+/// when it was lost: ns. The next connection between the same ends does not wait for that.
 const LINGER: u64 = 1_000_000_000;
 /// The longest sleep. Nothing depends on it.
 const LONGEST: Duration = Duration::from_secs(60);
@@ -43,6 +42,8 @@ pub(super) struct Keeper {
     expected: Arc<AtomicUsize>,
     waited: u32,
     ended: Ended,
+    /// Connections that have ended since that was told last.
+    over: Vec<Ends>,
     /// Connections that have ended, and when their flows are free: ns.
     leaving: VecDeque<(u64, Ends)>,
     /// Shows the connections.
@@ -69,8 +70,20 @@ impl Keeper {
         stack.keep_quiet(u64::MAX);
         let shown = queues.take_connections();
         let journal = shown.map(|table| Journal::new(table, clock::now(), &stack));
-        let (waited, leaving) = (0, VecDeque::new());
-        Ok(Self { stack, queues, link, jobs, bell, expected, waited, ended, leaving, journal })
+        let (waited, over, leaving) = (0, Vec::new(), VecDeque::new());
+        Ok(Self {
+            stack,
+            queues,
+            link,
+            jobs,
+            bell,
+            expected,
+            waited,
+            ended,
+            over,
+            leaving,
+            journal,
+        })
     }
 
     /// Until the daemon ends, or takes the stack away.
@@ -189,21 +202,21 @@ impl Keeper {
 
     fn note_ended(&mut self, now: u64) {
         let gone = std::mem::take(&mut self.stack.buffers_mut().gone);
-        self.leaving.extend(gone.into_iter().map(|ends| (now + LINGER, ends)));
+        self.leaving.extend(gone.iter().map(|ends| (now + LINGER, *ends)));
+        self.over.extend(gone);
     }
 
-    /// Tells which flows are free by now.
+    /// Tells which connections are over, and which flows are free by now.
     fn tell_ended(&mut self, now: u64) {
-        let mut flows = Vec::new();
+        let over: Vec<_> = self.over.drain(..).map(|ends| flow_of(&ends)).collect();
+        let mut free = Vec::new();
         while let Some((_, ends)) = self.leaving.front().filter(|(at, _)| *at <= now) {
             let left = self.stack.time_wait_left(ends).map(Duration::from_nanos);
-            let Ends { local, remote } = *ends;
-            let flow = Flow { protocol: TransportProtocol::Tcp, local, remote };
-            flows.push(EndedFlow { flow, left });
+            free.push(EndedFlow { flow: flow_of(ends), left });
             self.leaving.pop_front();
         }
-        if !flows.is_empty() {
-            (self.ended)(flows);
+        if !over.is_empty() || !free.is_empty() {
+            (self.ended)(Endings { over, free });
         }
     }
 
