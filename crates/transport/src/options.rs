@@ -43,7 +43,7 @@ pub struct Config {
     /// a second is chosen at random between half and one and a half times as many, and one peer gets a
     /// quarter at most, so that nobody learns from them what others were sent (CVE-2016-5696, SAD DNS).
     pub challenges: u32,
-    /// Resets in answer to packets for no connection, per second.
+    /// Resets in answer to packets for no connection, and SYN cookies of other stacks that are taken, per second.
     pub resets: u32,
     /// Path MTUs remembered between connections at most, one a peer; 0: none.
     pub path_mtus: usize,

@@ -48,11 +48,7 @@ impl<B: Buffers> Stack<B> {
             return Err(Reason::Moving);
         }
         if segment.has(bits::ACK) {
-            let cookie = !segment.has(bits::SYN);
-            if cookie && self.shared.listeners.takes_cookies(ends.local, now) {
-                return self.take_cookie(ends, segment, sink);
-            }
-            return self.reset_unmatched(ends, segment, Reason::NoConnection, sink);
+            return self.take_unmatched_ack(ends, segment, sink);
         }
         let hash = self.group_hash(ends);
         let Some(listener) = self.shared.listeners.find(ends, hash) else {
@@ -81,6 +77,32 @@ impl<B: Buffers> Stack<B> {
         let connection = made.ok_or(Reason::NoSlot)?;
         self.answer_syn(connection, segment, after, sink);
         Ok(())
+    }
+
+    /// An acknowledgment that may hold a cookie. Another stack with the same secret may have sent that, and be no longer the one that
+    /// packets of new connections come to. While this one has sent none, a cookie is taken only where a reset could leave: so nobody
+    /// makes connections by guessing at more cookies than that.
+    fn take_unmatched_ack<S: Sink + ?Sized>(
+        &mut self,
+        ends: &Ends,
+        segment: &Segment<'_>,
+        sink: &mut S,
+    ) -> Result<(), Reason> {
+        if segment.has(bits::SYN) || !self.shared.listeners.is_listening(ends.local) {
+            return self.reset_unmatched(ends, segment, Reason::NoConnection, sink);
+        }
+        let (now, peer) = (self.now, ends.remote.ip());
+        let has_sent = self.shared.listeners.takes_cookies(ends.local, now);
+        let (irs, iss) = (segment.seq.sub(1), segment.ack.sub(1));
+        match syn_cookie::check(&self.shared.secret, ends, irs, iss, now) {
+            Some(mss) if has_sent || self.shared.path == 0 && self.shared.may_reset(peer, now) => {
+                self.take_cookie(ends, segment, mss, sink)
+            }
+            _ => {
+                let reason = if has_sent { Reason::Cookie } else { Reason::NoConnection };
+                self.reset_unmatched(ends, segment, reason, sink)
+            }
+        }
     }
 
     fn answer_syn<S: Sink + ?Sized>(
@@ -226,18 +248,15 @@ impl<B: Buffers> Stack<B> {
         emit::emit::<B::Fifo, _>(sink, &mut self.shared, &out, None);
     }
 
-    /// An acknowledgment that may hold a cookie: the connection is made as if it had been there.
+    /// An acknowledgment that holds a cookie: the connection is made as if it had been there.
     fn take_cookie<S: Sink + ?Sized>(
         &mut self,
         ends: &Ends,
         segment: &Segment<'_>,
+        mss: u16,
         sink: &mut S,
     ) -> Result<(), Reason> {
         let (irs, iss) = (segment.seq.sub(1), segment.ack.sub(1));
-        let secret = self.shared.secret;
-        let Some(mss) = syn_cookie::check(&secret, ends, irs, iss, self.now) else {
-            return self.reset_unmatched(ends, segment, Reason::Cookie, sink);
-        };
         let hash = self.group_hash(ends);
         let listener = self.shared.listeners.find(ends, hash);
         let listener = listener.filter(|listener| !listener.is_full());

@@ -130,12 +130,11 @@ fn both_open_at_once() {
     assert_eq!(link.transfer(ids, SERVER, b"there", SECOND), b"there");
 }
 
-#[test]
-fn a_flood_is_answered_with_cookies() {
-    let mut link = Link::new();
+/// A listener whose queue is full of half-open connections, since the client of one never answers, and a connection to it that has
+/// just begun.
+fn flood(link: &mut Link) -> (ListenerId, ConnectionId) {
     let address = (ADDRESSES[SERVER], 80).into();
     let listener = link.stacks[SERVER].listen(address, 1, &Options::default()).unwrap();
-    // A half-open connection fills the queue: its client never answers.
     let ghost = link.stacks[CLIENT]
         .connect(link.now, [10, 0, 0, 9].into(), 0, address, &Options::default())
         .unwrap();
@@ -146,6 +145,13 @@ fn a_flood_is_answered_with_cookies() {
     let id = link.stacks[CLIENT]
         .connect(link.now, ADDRESSES[CLIENT].into(), 0, address, &Options::default())
         .unwrap();
+    (listener, id)
+}
+
+#[test]
+fn a_flood_is_answered_with_cookies() {
+    let mut link = Link::new();
+    let (listener, id) = flood(&mut link);
     link.run(SECOND);
     assert_eq!(link.stacks[SERVER].counters().dropped(Reason::SynQueue), 1);
     let accepted = link.stacks[SERVER].accept(listener).unwrap();
@@ -154,6 +160,31 @@ fn a_flood_is_answered_with_cookies() {
     let data = pattern(100_000);
     assert!(link.transfer([id, accepted], CLIENT, &data, 10 * SECOND) == data);
     assert!(link.transfer([id, accepted], SERVER, &data, 10 * SECOND) == data);
+}
+
+#[test]
+fn a_cookie_is_good_at_another_stack_with_the_same_secret() {
+    let (same, other) = ([2, 1], [2, 2]);
+    for (seed, resets, is_taken, resets_out) in
+        [(same, 1000, true, 0), (other, 1000, false, 1), (same, 0, false, 0)]
+    {
+        let mut link = Link::new();
+        let (_, id) = flood(&mut link);
+        // The answer is on its way.
+        link.run(link.delay + link.delay / 2);
+        assert_eq!(link.stacks[SERVER].counters().dropped(Reason::SynQueue), 1);
+        let config = Config { seed, resets, ..Config::default() };
+        link.stacks[SERVER] = Stack::new(config, Rings).unwrap();
+        let address = (ADDRESSES[SERVER], 80).into();
+        let listener = link.stacks[SERVER].listen(address, 10, &Options::default()).unwrap();
+        link.run(SECOND);
+        let accepted = link.stacks[SERVER].accept(listener);
+        assert_eq!(accepted.is_some(), is_taken, "{seed:?}, {resets} resets");
+        assert_eq!(link.stacks[SERVER].counters().resets_out, resets_out);
+        if let Some(accepted) = accepted {
+            assert_eq!(link.transfer([id, accepted], SERVER, b"hello", SECOND), b"hello");
+        }
+    }
 }
 
 #[test]
