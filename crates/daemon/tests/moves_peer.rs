@@ -39,8 +39,13 @@ struct Bed {
 
 impl Bed {
     fn new() -> Self {
+        Self::with("")
+    }
+
+    fn with(sessions: &str) -> Self {
         ip("link set lo up");
-        let daemon = Instance::start(&format!("{SMALL}[sessions]\nrequests = 100000\n{PORT}"));
+        let sessions = format!("[sessions]\nrequests = 100000\n{sessions}");
+        let daemon = Instance::start(&format!("{SMALL}{sessions}{PORT}"));
         ip("addr add 192.0.2.2/24 dev peer");
         ip("link set peer up");
         let socket = TcpListener::bind("0.0.0.0:0").unwrap();
@@ -300,6 +305,44 @@ fn what_nobody_accepted_waits_for_a_member_that_does() {
     let offered = offered(&mut heir);
     heir.withdraw(offered.id).unwrap().unwrap();
     serve_out(&mut heir, listener, 1_000, heard);
+}
+
+#[test]
+fn what_the_daemon_has_no_room_for_is_reset() {
+    if !inside("what_the_daemon_has_no_room_for_is_reset") {
+        return;
+    }
+    let mut bed = Bed::with("parked = 1\n");
+    let (to, sessions) = (bed.local, bed.sessions());
+    let peer = move || {
+        let mut peer = TcpStream::connect(to)?;
+        peer.set_read_timeout(Some(PATIENCE))?;
+        peer.read(&mut [0; 10])
+    };
+    let first = thread::spawn(peer);
+    let connection = bed.server.accept(bed.listener.1);
+    let (_carrier, id) = bed.server.carrier(&sessions);
+    bed.server.deposit(connection, id);
+    let ends = [true, false].map(|waits| {
+        let end = thread::spawn(peer);
+        let left = match waits {
+            true => bed.waiting(),
+            false => bed.server.accept(bed.listener.1),
+        };
+        (end, bed.server.export(left))
+    });
+    // There is somebody who would take it.
+    let mut heir = Guest::attach(&sessions);
+    heir.serve(&bed.socket, IpAddr::from(ROUTER));
+    let [(_, waiting), (_, (accepted, at))] = &ends;
+    assert_eq!(bed.server.hand(bed.listener.0, waiting, 1), Reply::Handed(0));
+    assert_eq!(bed.server.abandon(accepted, *at, 1), Reply::Abandoned(0));
+    assert!(!heir.has_event());
+    for (end, _) in ends {
+        let error = end.join().unwrap().unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
+    }
+    assert!(!first.is_finished(), "what the daemon keeps goes on");
 }
 
 #[test]

@@ -7,15 +7,17 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use control::config;
+use graph::StackId;
 use rustix::fs::fstat;
 use shm::attach::Refusal;
 use shm::session::{Brought, CarrierId, Deposit, Hand, Reply, Withdraw, Withdrawn};
 use tokio::sync::OwnedSemaphorePermit;
+use transport::{ConnectionId, ImportError};
 
-use super::guest::Attached;
+use super::guest::{Attached, say};
 use super::moves::{Answered, Cargo, Taking, read, written};
 use super::parking::{self, Arrival, Endings, Purpose, Started};
-use super::{Host, Lent};
+use super::{Host, LastWords, Lent};
 use crate::processes::{Answer, Control, Debit, Holders, invalid, no_resources};
 
 /// Connections in one file.
@@ -69,13 +71,11 @@ fn counted(
     Ok((file, at))
 }
 
+/// The number of a connection in the own stack, if there is one and it has come.
+type Imported = Result<Option<ConnectionId>, ImportError>;
+
 /// Brings a connection to the daemon's own stack.
-async fn bring(
-    taking: &mut Taking,
-    cargo: &mut Cargo,
-    at: u64,
-    purpose: Purpose,
-) -> Result<Option<transport::ConnectionId>, transport::ImportError> {
+async fn bring(taking: &mut Taking, cargo: &mut Cargo, at: u64, purpose: Purpose) -> Imported {
     let room = cargo.room();
     let bytes = std::mem::take(&mut cargo.connection);
     let imported = match bytes.is_empty() {
@@ -88,6 +88,44 @@ async fn bring(
     };
     taking.expected = None;
     imported
+}
+
+/// A connection that nobody has any more, where the daemon has begun to take it.
+struct Last {
+    taking: Taking,
+    /// What belongs to its socket.
+    own: Vec<u8>,
+    /// The stack that it has left.
+    from: StackId,
+    imported: Imported,
+}
+
+/// Brings a connection that nobody has any more to the own stack. `None`: the daemon does not take it. `words`: with what its peer is to
+/// be told when it could not be taken, or does not come.
+async fn bring_last<H: Host>(
+    control: &Control<H>,
+    (process, stack): (u32, u32),
+    cargo: Cargo,
+    (at, purpose): (u64, Purpose),
+    words: &mut Vec<LastWords>,
+) -> Option<Last> {
+    let begun = ask(control, move |mut lent| {
+        let from = lent.sessions.stack(process, stack)?.id;
+        Ok((lent.take_last(process, stack, &cargo), cargo, from))
+    });
+    let (taken, mut cargo, from) = begun.await.ok()?;
+    let mut taking = match taken {
+        Ok(taking) => taking,
+        Err(last) => {
+            words.extend(last);
+            return None;
+        }
+    };
+    let imported = bring(&mut taking, &mut cargo, at, purpose).await;
+    if imported.is_err() {
+        words.extend(cargo.last_words());
+    }
+    Some(Last { taking, own: cargo.own, from, imported })
 }
 
 impl<H: Host> Attached<H> {
@@ -252,20 +290,17 @@ impl<H: Host> Attached<H> {
         let (turn, all) = self.receive(brought, count).await?;
         let control = self.control.clone();
         let moved = carried_through(turn, async move {
-            let mut taken = 0;
+            let (mut taken, mut words) = (0, Vec::new());
             for cargo in all.into_iter().filter(|cargo| cargo.waits()) {
-                let begun = ask(&control, move |mut lent| {
-                    let from = lent.sessions.stack(process, stack)?.id;
-                    lent.take(process, stack, &cargo).map(|taking| (taking, cargo, from))
-                });
-                let Ok((mut taking, mut cargo, from)) = begun.await else { continue };
-                let imported = bring(&mut taking, &mut cargo, at, Purpose::Keep).await;
+                let how = (at, Purpose::Keep);
+                let last = bring_last(&control, (process, stack), cargo, how, &mut words).await;
+                let Some(Last { taking, own, from, imported }) = last else { continue };
                 let handed = ask(&control, move |lent| {
-                    let what = (&taking, cargo.own);
-                    lent.sessions.end_hand((from, listener), what, imported)
+                    lent.sessions.end_hand((from, listener), (&taking, own), imported)
                 });
                 taken += u32::from(handed.await.is_ok_and(|handed| handed));
             }
+            say(&control, words).await;
             taken
         });
         Ok(Reply::Handed(moved.await?))

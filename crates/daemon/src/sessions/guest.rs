@@ -20,6 +20,8 @@ use super::shared::{Lodging, StackWorkers};
 use super::{Host, Lent, News};
 use crate::processes::{Answer, Control, Guest, Holders, Process, Shared, invalid, no_resources};
 
+pub(super) use leaving::say;
+
 /// What a process may be told without having asked, before it listens.
 const NEWS: usize = 256;
 
@@ -175,7 +177,7 @@ impl<H: Host> Guest for Attached<H> {
         let id = self.id.load(Ordering::Relaxed);
         self.control.ask(move |host| host.lend().sessions.release(id, &why)).await;
         // Answers come to nobody's stack from now on.
-        self.say(last_words).await;
+        say(&self.control, last_words).await;
         let mut memory = Vec::new();
         for left in left {
             memory.push(left.taken().await);

@@ -1,11 +1,11 @@
-//! What the peer of a connection is told whose process has died.
+//! What the peer of a connection is told whose process has died, or that the daemon does not take.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
-use shm::connections::{Record, Sequences};
+use shm::connections::Sequences;
 use wire::build::{Network, Payload, packet};
-use wire::ipv6;
 use wire::tcp::{Fields, Flags, HEADER_LENGTH};
+use wire::{ipv6, special};
 
 /// Hops that packets may take, as a kernel's.
 const HOPS: u8 = 64;
@@ -28,9 +28,14 @@ pub(super) struct LastWords {
 }
 
 impl LastWords {
-    pub(super) fn of(record: &Record) -> Self {
-        let Record { local, remote, sequences, .. } = *record;
-        Self { local, remote, sequences }
+    /// `None`: the ends are of different versions, or the other is a group.
+    pub(super) fn new(local: SocketAddr, remote: SocketAddr, sequences: Sequences) -> Option<Self> {
+        let is_group = match remote.ip() {
+            IpAddr::V4(address) => special::classify_v4(address).is_some(),
+            IpAddr::V6(address) => special::classify_v6(address).is_some(),
+        };
+        let is_sound = !is_group && local.is_ipv4() == remote.is_ipv4();
+        is_sound.then_some(Self { local, remote, sequences })
     }
 
     /// IP packets, in order.
@@ -71,8 +76,6 @@ impl LastWords {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    use std::net::IpAddr;
 
     use wire::checksum::Sum;
     use wire::tcp::Segment;

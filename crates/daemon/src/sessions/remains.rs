@@ -7,10 +7,8 @@ use forward::steering::{Flow, SteeringReader};
 use graph::StackId;
 use shm::connections::{ConnectionsReader, Record, State};
 use shm::session::TransportProtocol;
-use wire::special;
 
-use super::last_words::LastWords;
-use super::{Lent, own_addresses};
+use super::{LastWords, Lent, own_addresses};
 
 /// A process's stacks while packets still find them, with what says whose a packet is.
 pub(super) struct Remains {
@@ -42,7 +40,9 @@ impl Remains {
         let all = self.stacks.iter().flat_map(|(id, table)| {
             table.records().filter(move |record| self.is_to_be_told(*id, record))
         });
-        all.map(|record| LastWords::of(&record)).collect()
+        let words =
+            |Record { local, remote, sequences, .. }| LastWords::new(local, remote, sequences);
+        all.filter_map(words).collect()
     }
 
     fn is_to_be_told(&self, id: StackId, record: &Record) -> bool {
@@ -56,15 +56,9 @@ impl Remains {
                 | State::CloseWait
                 | State::FinWait1
         );
-        let one_host = match remote.ip() {
-            IpAddr::V4(address) => special::classify_v4(address).is_none(),
-            IpAddr::V6(address) => special::classify_v6(address).is_none(),
-        };
         let flow = Flow { protocol, local, remote };
         open && protocol == TransportProtocol::Tcp
-            && one_host
             && self.addresses.contains(&local.ip())
-            && local.is_ipv4() == remote.is_ipv4()
             && self.steering.find(&flow, false) == Some(id)
     }
 }

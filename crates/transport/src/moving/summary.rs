@@ -5,6 +5,7 @@ use crate::carried::ImportError;
 use crate::carried::Reader;
 use crate::ends::Ends;
 use crate::fifo::Ring;
+use crate::sequence::Seq;
 use crate::tcp::hot::flag;
 use crate::tcp::state::State;
 
@@ -23,6 +24,8 @@ pub struct Summary {
     pub receive: usize,
     /// Bytes to be sent or acknowledged.
     pub transmit: usize,
+    /// SND.UNA, SND.NXT and RCV.NXT.
+    pub sequences: (Seq, Seq, Seq),
 }
 
 impl Summary {
@@ -48,6 +51,7 @@ impl Summary {
             is_waiting: hot.has(flag::QUEUED),
             receive: data.map_or(0, |data| data.readable()) + window,
             transmit: queued.unwrap_or(0) as usize,
+            sequences: (hot.snd_una, hot.snd_nxt, hot.rcv_nxt),
         })
     }
 }

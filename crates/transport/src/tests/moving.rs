@@ -168,8 +168,10 @@ fn who_waits_to_be_accepted_can_be_kept_for_another_stack() {
     let client = link.stacks[CLIENT].connect(link.now, local, 0, address, &options).unwrap();
     link.run(SECOND);
     let id = link.stacks[SERVER].all_connections()[0];
+    let sequences = link.stacks[SERVER].info(id).unwrap().sequences;
     let exported = link.stacks[SERVER].export(link.now, id, Contents::Copied).unwrap();
     let summary = Summary::of(&exported.bytes).unwrap();
+    assert_eq!(summary.sequences, sequences);
     assert!(summary.is_waiting && !summary.is_half_open && summary.ends == exported.ends);
     let mut stacks = [true, false].map(|custody| {
         let config = Config { custody, ..Config::default() };

@@ -7,32 +7,25 @@ use shm::session::{Abandon, Brought, Reply, WaitOut};
 use transport::TimeWait;
 
 use super::super::Host;
-use super::super::guest::Attached;
+use super::super::guest::{Attached, say};
 use super::super::moves::{Cargo, read_waits};
 use super::super::parking::Purpose;
-use super::{ask, bring, carried_through, only};
+use super::{Last, ask, bring_last, carried_through, only};
 use crate::processes::Control;
 
 /// Connections in TIME-WAIT that the control thread looks at without a pause.
 const AT_ONCE: usize = 256;
 
-/// Has the own stack end connections that left a stack of a process at that time: ns. Gives how many it has taken.
-async fn finish<H: Host>(
-    control: &Control<H>,
-    (process, stack): (u32, u32),
-    at: u64,
-    all: Vec<Cargo>,
-) -> u32 {
-    let mut taken = 0;
+/// Has the own stack end connections that left a stack of a process at that time: ns. Gives how many it has taken; the others are reset.
+async fn finish<H: Host>(control: &Control<H>, from: (u32, u32), at: u64, all: Vec<Cargo>) -> u32 {
+    let (mut taken, mut words) = (0, Vec::new());
     for cargo in all.into_iter().filter(|cargo| !cargo.is_half_open()) {
-        let begun = ask(control, move |mut lent| {
-            lent.take(process, stack, &cargo).map(|taking| (taking, cargo))
-        });
-        let Ok((mut taking, mut cargo)) = begun.await else { continue };
-        let imported = bring(&mut taking, &mut cargo, at, Purpose::Finish).await;
+        let last = bring_last(control, from, cargo, (at, Purpose::Finish), &mut words).await;
+        let Some(Last { taking, imported, .. }) = last else { continue };
         let ended = ask(control, move |lent| lent.sessions.end_abandon(&taking, imported));
         taken += u32::from(ended.await.is_ok());
     }
+    say(control, words).await;
     taken
 }
 
@@ -83,7 +76,7 @@ impl<H: Host> Attached<H> {
         Ok(Reply::WaitingOut(moved.await??))
     }
 
-    /// The daemon takes what a process leaves on its stack worker, as far as it may leave that. The others end there.
+    /// The daemon takes what a process leaves on its stack worker, as far as it may leave that. The others are reset.
     pub(in crate::sessions) async fn adopt(
         &self,
         from: (u32, u32),

@@ -11,13 +11,29 @@ use super::super::sockets::listening;
 use super::super::stacks::Left;
 use super::super::{Host, LastWords, Lent};
 use super::Attached;
+use crate::processes::Control;
 
 /// How often it is looked whether nobody else has a stack's memory mapped any more, each time after a [`BREATH`].
 const LOOKS: usize = 50;
-/// Peers that are told of a process's end at once, before the next [`BREATH`].
+/// Peers that are told at once, before the next [`BREATH`].
 const AT_ONCE: usize = 64;
 /// Between two looks.
 const BREATH: Duration = Duration::from_millis(1);
+
+/// Tells peers that their connections are over, so many at a time.
+pub(in crate::sessions) async fn say<H: Host>(control: &Control<H>, mut words: Vec<LastWords>) {
+    while !words.is_empty() {
+        let some = words.drain(..words.len().min(AT_ONCE));
+        let packets: Vec<Vec<u8>> = some.flat_map(|words| words.packets()).collect();
+        let said = control.ask(move |host| host.lend().routing.send(&packets)).await;
+        if said.is_none() {
+            return;
+        }
+        if !words.is_empty() {
+            sleep(BREATH).await;
+        }
+    }
+}
 
 impl<H: Host> Attached<H> {
     /// What its peers are to be told. The memory is looked at here, whatever its owner has written there.
@@ -39,21 +55,6 @@ impl<H: Host> Attached<H> {
             all.push(left);
         }
         all
-    }
-
-    /// Tells them, so many at a time.
-    pub(super) async fn say(&self, mut words: Vec<LastWords>) {
-        while !words.is_empty() {
-            let some = words.drain(..words.len().min(AT_ONCE));
-            let packets: Vec<Vec<u8>> = some.flat_map(|words| words.packets()).collect();
-            let said = self.control.ask(move |host| host.lend().routing.send(&packets)).await;
-            if said.is_none() {
-                return;
-            }
-            if !words.is_empty() {
-                sleep(BREATH).await;
-            }
-        }
     }
 
     /// Others may have the sockets that this process has served.

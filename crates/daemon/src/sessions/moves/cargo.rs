@@ -7,9 +7,11 @@ use host::Parts;
 use rustix::fs::{FileType, MemfdFlags, fstat, memfd_create};
 use rustix::io::{Errno, pread, write};
 use shm::attach::Refusal;
+use shm::connections::Sequences;
 use shm::session::{MOST_WAITS, TransportProtocol, pack, unpack};
 use transport::{Ends, State, Summary, TimeWait};
 
+use super::super::LastWords;
 use crate::clock;
 use crate::processes::{invalid, no_resources};
 
@@ -49,6 +51,20 @@ impl Cargo {
     /// Whether its handshake is under way.
     pub(in crate::sessions) fn is_half_open(&self) -> bool {
         self.summary.is_some_and(|summary| summary.is_half_open)
+    }
+
+    /// What its peer is told when it ends at once. `None`: nothing, it has acknowledged the end.
+    pub(in crate::sessions) fn last_words(&self) -> Option<LastWords> {
+        let Flow { local, remote, .. } = self.flow()?;
+        let Summary { state, sequences, .. } = self.summary?;
+        if matches!(state, State::FinWait2 | State::TimeWait) {
+            return None;
+        }
+        let (unacknowledged, next, expected) = sequences;
+        let (unacknowledged, next, expected) = (unacknowledged.0, next.0, expected.0);
+        // No time stamp is needed for a reset (RFC 7323 3.2).
+        let sequences = Sequences { unacknowledged, next, expected, timestamps: None };
+        LastWords::new(local, remote, sequences)
     }
 
     /// What its FIFOs are to hold.

@@ -10,7 +10,7 @@ use transport::{ConnectionId, ImportError};
 
 use super::super::parking::{EndedFlow, Expected, Parking};
 use super::super::routes::own;
-use super::super::{Lent, Sessions};
+use super::super::{LastWords, Lent, Sessions};
 use super::cargo::Cargo;
 use super::{Charge, Kind, Parked, Place};
 use crate::processes::{invalid, no_resources, unknown};
@@ -34,19 +34,11 @@ impl Lent<'_> {
         number: u32,
         cargo: &Cargo,
     ) -> Result<Taking, Refusal> {
-        let interfaces = self.routing.interfaces();
+        let flow = cargo.flow();
+        self.check_giver(process, number, flow.as_ref())?;
         let sessions = &mut *self.sessions;
         let (parking, own_stack) = sessions.own_stack()?;
         let uid = sessions.session(process)?.uid();
-        let id = sessions.started(process, number)?;
-        let flow = cargo.flow();
-        if let Some(flow) = &flow {
-            if own(&interfaces, flow.local.ip()).is_none() {
-                let local = flow.local.ip();
-                return Err(invalid(format!("the router does not have the address {local}")));
-            }
-            sessions.steering.check_owner(id, flow).map_err(|error| not_its(flow, &error))?;
-        }
         let charge = Charge { uid, bytes: cargo.bytes() };
         sessions.moves.admit(charge, &sessions.config.load())?;
         // The own stack takes no packets before the connection is there.
@@ -57,6 +49,37 @@ impl Lent<'_> {
         };
         sessions.moves.charge(charge);
         Ok(Taking { parking, expected, flow, before, charge })
+    }
+
+    /// The same of a connection that nobody has any more. When the daemon does not take it, it is over: gives what its peer is to be
+    /// told, if it was that stack's to end.
+    pub(in crate::sessions) fn take_last(
+        &mut self,
+        process: u32,
+        number: u32,
+        cargo: &Cargo,
+    ) -> Result<Taking, Option<LastWords>> {
+        self.take(process, number, cargo).map_err(|_| {
+            self.check_giver(process, number, cargo.flow().as_ref()).ok()?;
+            cargo.last_words()
+        })
+    }
+
+    /// Whether a flow is a stack's of a process to give away.
+    fn check_giver(
+        &mut self,
+        process: u32,
+        number: u32,
+        flow: Option<&Flow>,
+    ) -> Result<(), Refusal> {
+        let id = self.sessions.started(process, number)?;
+        let Some(flow) = flow else { return Ok(()) };
+        let local = flow.local.ip();
+        if own(&self.routing.interfaces(), local).is_none() {
+            return Err(invalid(format!("the router does not have the address {local}")));
+        }
+        let checked = self.sessions.steering.check_owner(id, flow);
+        checked.map_err(|error| not_its(flow, &error))
     }
 }
 
