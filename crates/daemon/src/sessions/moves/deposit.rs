@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use forward::steering::{Flow, SteeringError};
+use forward::steering::{Flow, ListenerId, SteeringError};
 use graph::StackId;
 use shm::attach::{Refusal, RefusalKind};
 use shm::session::{CarrierId, Event, Offered};
@@ -12,7 +12,7 @@ use super::super::parking::{EndedFlow, Expected, Parking};
 use super::super::routes::own;
 use super::super::{LastWords, Lent, Sessions};
 use super::cargo::Cargo;
-use super::{Charge, Kind, Parked, Place};
+use super::{Charge, Kind, Named, Parked, Place};
 use crate::processes::{invalid, no_resources, unknown};
 
 /// A connection is on its way to the daemon's own stack: its packets go there already.
@@ -242,7 +242,7 @@ impl Sessions {
         };
         // Who only keeps the listener open, as the master of a server whose workers change, would not accept it.
         let accepts = self.steering.accepts(listener, to);
-        let kind = Kind::Offer { listener, to, asked: u8::from(accepts) };
+        let kind = Kind::Offer { listener, to, asked: u8::from(accepts), is_told: false };
         match self.moves.name(taking.charge.uid, kind, Place::Gone) {
             Ok(id) => {
                 if let Some(named) = self.moves.named.get_mut(&id) {
@@ -261,16 +261,22 @@ impl Sessions {
         }
     }
 
-    /// Asks a stack to take a connection that waits to be accepted. One whose process has no room for news at the moment is asked when
-    /// there is some.
-    pub(in crate::sessions) fn offer(&mut self, id: CarrierId, to: StackId, listener: u32) {
+    /// Asks a stack to take a connection that waits to be accepted, for as long as it may take.
+    pub(super) fn offer(&mut self, id: CarrierId, to: StackId, listener: ListenerId) {
+        if let Some(named) = self.moves.named.get_mut(&id) {
+            named.since = Instant::now();
+        }
+        self.tell_offered(id, to, listener);
+    }
+
+    /// Tells its process so. One that has no room for news at the moment is to be told when there is some.
+    pub(super) fn tell_offered(&mut self, id: CarrierId, to: StackId, listener: ListenerId) {
         let event = Event::Offered(Offered { stack: to.number(), listener, id });
         let process = self.owner(to).map(|(process, _, _)| process);
-        let is_deaf = process.is_some_and(|process| !self.tell(process, event));
-        let Some(named) = self.moves.named.get_mut(&id) else { return };
-        named.since = Instant::now();
-        if let (Kind::Offer { asked, .. }, true) = (&mut named.kind, is_deaf) {
-            *asked = 0;
+        let told = process.is_none_or(|process| self.tell(process, event));
+        let named = self.moves.named.get_mut(&id);
+        if let Some(Named { kind: Kind::Offer { is_told, .. }, .. }) = named {
+            *is_told = told;
         }
     }
 

@@ -86,8 +86,8 @@ enum Kind {
     /// A carrier; whether nobody holds it any more.
     Carrier { is_closed: bool },
     /// A connection that waits to be accepted, whom it is for, and how many were asked to take it. 0: none yet, because nobody
-    /// accepts there at the moment.
-    Offer { listener: ListenerId, to: StackId, asked: u8 },
+    /// accepts there at the moment. Its process may have had no room for that yet.
+    Offer { listener: ListenerId, to: StackId, asked: u8, is_told: bool },
 }
 
 /// Where a connection is.

@@ -43,9 +43,9 @@ impl Sessions {
 
     /// What a listener's member does not take is for another, or reset.
     fn end_offers(&mut self, now: Instant) {
-        let mut late = Vec::new();
+        let (mut late, mut untold) = (Vec::new(), Vec::new());
         for (id, named) in &self.moves.named {
-            let Kind::Offer { listener, to, asked } = named.kind else { continue };
+            let Kind::Offer { listener, to, asked, is_told } = named.kind else { continue };
             let Place::Parked(parked) = &named.place else { continue };
             let gone = !self.steering.has(to);
             // Who has closed the listener since takes none.
@@ -53,7 +53,12 @@ impl Sessions {
             let has_come = asked == 0 && self.who_accepts(listener, to, parked.flow).is_some();
             if gone || has_left || has_come || now.saturating_duration_since(named.since) >= OFFER {
                 late.push((*id, listener, (to, gone), asked, parked.flow));
+            } else if asked > 0 && !is_told {
+                untold.push((*id, to, listener));
             }
+        }
+        for (id, to, listener) in untold {
+            self.tell_offered(id, to, listener);
         }
         for (id, listener, (to, gone), asked, flow) in late {
             let next = match asked {
@@ -65,7 +70,8 @@ impl Sessions {
             match next {
                 Some(next) => {
                     if let Some(named) = self.moves.named.get_mut(&id) {
-                        named.kind = Kind::Offer { listener, to: next, asked: asked + 1 };
+                        let asked = asked + 1;
+                        named.kind = Kind::Offer { listener, to: next, asked, is_told: false };
                     }
                     self.offer(id, next, listener);
                 }

@@ -60,7 +60,7 @@ impl Bed {
         let parked =
             Parked { own: Vec::new(), connection: None, flow: Some(flow()), charge: CHARGE };
         self.sessions.moves.charge(CHARGE);
-        let kind = Kind::Offer { listener, to, asked };
+        let kind = Kind::Offer { listener, to, asked, is_told: asked > 0 };
         self.sessions.moves.name(7, kind, Place::Parked(parked)).unwrap()
     }
 

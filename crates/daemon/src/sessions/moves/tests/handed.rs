@@ -69,6 +69,25 @@ fn who_has_no_room_for_more_news_is_asked_when_there_is() {
 }
 
 #[test]
+fn who_never_has_room_for_news_is_waited_for_no_longer_than_others() {
+    let mut bed = Bed::new();
+    let listener = bed.serve(bed.one, 1);
+    bed.serve(bed.two, 1);
+    let to = bed.id(bed.one);
+    let all: HashSet<CarrierId> = (0..9).map(|_| bed.offered(listener, to, 0)).collect();
+    // There is room for eight, and it hears none of them.
+    bed.tend(Duration::ZERO);
+    bed.tend(OFFER / 2);
+    assert!(offers(&mut bed.other_told).is_empty());
+    bed.tend(OFFER * 2);
+    let mut asked: HashSet<_> = offers(&mut bed.other_told).into_iter().collect();
+    bed.tend(Duration::ZERO);
+    asked.extend(offers(&mut bed.other_told));
+    assert_eq!(asked, all);
+    assert_eq!(offers(&mut bed.told).len(), 8);
+}
+
+#[test]
 fn a_connection_waits_for_somebody_who_accepts() {
     let mut bed = Bed::new();
     let listener = bed.serve(bed.one, 1);
