@@ -3,16 +3,17 @@
 
 use std::ffi::c_int;
 use std::ops::{Deref, DerefMut};
+use std::time::Duration;
 
 use client::Error;
 use client::session::Link;
 use host::Errno;
 
-use crate::call;
 use crate::kinds::{self, Kind};
 use crate::process::{Held, Shared};
 use crate::sockets::Sockets;
 use crate::state::{Asks, State};
+use crate::{call, uncancelled};
 
 /// The state of a thread that lets others have it while it asks.
 pub(crate) struct Lending<'a> {
@@ -49,6 +50,12 @@ impl Asks for Lending<'_> {
         let question = |link: &Link, stack| question(link, stack).ok_or(Error::DaemonGone);
         let (state, answer) = call::ask_daemon(shared, state, question);
         (Self { shared, state }, answer.ok())
+    }
+
+    fn pause(self, time: Duration) -> Self {
+        let Self { shared, state } = self;
+        let (state, ()) = state.lend(shared, || uncancelled::pause(time));
+        Self { shared, state }
     }
 }
 

@@ -46,7 +46,7 @@ pub(crate) use datagrams::{
     disconnect_datagrams, is_the_kernels, open_datagrams, serve_datagrams,
 };
 pub(crate) use held::Awaited;
-pub(crate) use listener::{closes_on_exec, listen_at, status_flags};
+pub(crate) use listener::{close_listener, closes_on_exec, listen_at, status_flags};
 pub(crate) use options::word;
 pub(crate) use owner::sets_owner;
 pub(crate) use session::take_over;

@@ -2,6 +2,7 @@
 //! (`pthread_cancel`), and nobody would ever have the state again. None of them waits for long.
 
 use std::ffi::{c_int, c_long, c_void};
+use std::time::Duration;
 
 use libc::{epoll_event, msghdr, pollfd, sockaddr, socklen_t, ssize_t, timespec};
 
@@ -59,4 +60,13 @@ pub(crate) fn poll(file: &mut pollfd, time: &mut timespec) -> c_int {
     let (file, time) = ((&raw mut *file) as c_long, (&raw mut *time) as c_long);
     // SAFETY: one file, and a time; there is no set of signals.
     unsafe { real::syscall(libc::SYS_ppoll, file, 1, time, 0, 0, 0) as c_int }
+}
+
+/// Waits for so long, or until a signal comes: `poll(2)` of no file.
+pub(crate) fn pause(time: Duration) {
+    let (seconds, nanoseconds) = (time.as_secs() as i64, i64::from(time.subsec_nanos()));
+    let mut time = timespec { tv_sec: seconds, tv_nsec: nanoseconds };
+    let time = (&raw mut time) as c_long;
+    // SAFETY: no file, and a time; there is no set of signals.
+    unsafe { real::syscall(libc::SYS_ppoll, 0, 0, time, 0, 0, 0) };
 }

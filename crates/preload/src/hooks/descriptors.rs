@@ -4,10 +4,11 @@ use std::ffi::{c_int, c_long, c_ulong, c_void};
 
 use host::Errno;
 
+use crate::asking::change;
 use crate::call::Call;
 use crate::kinds::{self, Kind};
 use crate::process::{self, Held, Shared};
-use crate::state::{State, sets_owner};
+use crate::state::{State, close_listener, sets_owner};
 use crate::{errno, internal, memory, real};
 
 mod linger;
@@ -35,6 +36,10 @@ pub unsafe extern "C" fn close(fd: c_int) -> c_int {
                     Kind::Internal | Kind::Spare => {
                         errno::set(Errno::BADF);
                         return -1;
+                    }
+                    Kind::Listener => {
+                        let steps = |state| (close_listener(state, fd), ());
+                        drop(change(shared, state, (fd, Kind::Listener), steps));
                     }
                     kind => state.close_known(fd, kind),
                 }

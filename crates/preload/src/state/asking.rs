@@ -2,13 +2,14 @@
 
 use std::ops::DerefMut;
 use std::sync::Arc;
+use std::time::Duration;
 
 use client::session::Link;
 use host::Errno;
 
 use super::State;
-use crate::report;
 use crate::sockets::Sockets;
+use crate::{report, uncancelled};
 
 /// The state, as a thread has it that asks.
 pub(crate) trait Asks: DerefMut<Target = State> + Sized {
@@ -20,6 +21,9 @@ pub(crate) trait Asks: DerefMut<Target = State> + Sized {
 
     /// Asks the daemon about this process's stack. `None`: it gives nothing, or is not this process's any more.
     fn ask_daemon<T>(self, question: impl FnOnce(&Link, u32) -> Option<T>) -> (Self, Option<T>);
+
+    /// Waits for so long, or until a signal comes.
+    fn pause(self, time: Duration) -> Self;
 }
 
 /// Nobody else has it meanwhile.
@@ -35,6 +39,11 @@ impl Asks for &mut State {
     fn ask_daemon<T>(self, question: impl FnOnce(&Link, u32) -> Option<T>) -> (Self, Option<T>) {
         let answer = question(&self.attachment.link, self.attachment.number());
         (self, answer)
+    }
+
+    fn pause(self, time: Duration) -> Self {
+        uncancelled::pause(time);
+        self
     }
 }
 

@@ -7,6 +7,7 @@ use host::Parcel;
 use shm::session::MOST_WAITS;
 
 use super::State;
+use super::asking::Asks;
 use crate::address::id;
 use crate::kinds::{self, Kind};
 use crate::{clock, real, report};
@@ -18,6 +19,21 @@ const BREATH: Duration = Duration::from_millis(1);
 const BATCH: usize = 256;
 /// How long packets for connections that were given away may still come: ns.
 const HELD: u64 = 2_000_000_000;
+
+/// Gives handshakes that are under way at a listener the time to end: those that are handed over wait for a segment to come
+/// again.
+pub(super) fn await_handshakes<S: Asks>(mut state: S, fd: c_int) -> S {
+    for _ in 0..HANDSHAKES {
+        state.run();
+        let (after, has_some) = state.ask(|sessions| Ok(sessions.has_handshakes(id(fd))));
+        state = after;
+        if has_some != Ok(true) {
+            break;
+        }
+        state = state.pause(BREATH);
+    }
+    state
+}
 
 impl State {
     /// Everything ends: the daemon goes on with what was written and not sent, and with what other processes have too. Gives whether
@@ -128,18 +144,6 @@ impl State {
         let now = clock::now();
         for parcel in parcels {
             let _ = self.sessions.import_unheld(now, now - exported, &parcel.bytes);
-        }
-    }
-
-    /// Gives handshakes that are under way at a listener the time to end: those that are handed over wait for a segment to come
-    /// again.
-    pub(super) fn await_handshakes(&mut self, fd: c_int) {
-        for _ in 0..HANDSHAKES {
-            self.run();
-            if !self.sessions.has_handshakes(id(fd)) {
-                return;
-            }
-            std::thread::sleep(BREATH);
         }
     }
 

@@ -10,6 +10,7 @@ use host::Errno;
 use super::State;
 use super::alone::is_alone;
 use super::asking::Asks;
+use super::leaving::await_handshakes;
 use super::options::open_like_kernels;
 use super::proving::prove;
 use crate::address::{bound, id};
@@ -30,6 +31,8 @@ pub(crate) struct Listener {
     told: u64,
     /// Calls to `accept` since the kernel was asked first.
     asked: u8,
+    /// It is about to end.
+    ends: bool,
 }
 
 /// A listener that was closed after a fork.
@@ -87,7 +90,7 @@ fn listen_as<S: Asks>(mut state: S, fd: c_int, serves: bool) -> (S, Result<(), E
             return if done.is_ok() { (prove_again(state, fd), done) } else { (state, done) };
         }
         // It was shut down, and the kernel has given it another port since.
-        state.end_listener(fd);
+        state = end_listener(state, fd);
     }
     let (state, opened) = open_like_kernels(state, fd);
     if opened.is_err() {
@@ -107,7 +110,7 @@ fn listen_as<S: Asks>(mut state: S, fd: c_int, serves: bool) -> (S, Result<(), E
     *state.place(fd) = state.place_like_kernels(fd);
     kinds::set(fd, Kind::Listener);
     let (wanted, serves) = (serves, serves && number.is_some());
-    let listener = Listener { number, serves, wanted, told: 0, asked: 0 };
+    let listener = Listener { number, serves, wanted, told: 0, asked: 0, ends: false };
     state.listeners.insert(fd, listener);
     state.note_shown(number, serves, shown);
     (state, Ok(()))
@@ -127,9 +130,9 @@ fn prove_again<S: Asks>(state: S, fd: c_int) -> S {
 }
 
 impl State {
-    /// Whether one of this process's listeners has this number.
+    /// Whether one of this process's listeners has this number, and goes on.
     pub(super) fn has_listener(&self, number: u32) -> bool {
-        self.listeners.values().any(|listener| listener.number == Some(number))
+        self.listeners.values().any(|listener| listener.number == Some(number) && !listener.ends)
     }
 
     /// Has all listeners anew on a stack that does not know them.
@@ -162,7 +165,8 @@ impl State {
 
     /// The same of one.
     fn show_listener(&mut self, fd: c_int) {
-        let Some(serves) = self.listeners.get(&fd).map(|known| known.serves) else { return };
+        let known = self.listeners.get(&fd).filter(|known| !known.ends);
+        let Some(serves) = known.map(|known| known.serves) else { return };
         let number = prove(&mut *self, fd, u8::from(serves)).1;
         if let Some(listener) = self.listeners.get_mut(&fd) {
             listener.number = number;
@@ -244,63 +248,67 @@ impl State {
         kinds::set(new, Kind::Listener);
     }
 
-    /// The application has closed a descriptor of it. The last one ends it; with its own, it goes on at another, without
-    /// the connections that waited.
-    pub(crate) fn close_listener(&mut self, fd: c_int) {
-        if self.aliases.remove(&fd).is_some() {
-            return;
-        }
-        let mut others = self.aliases.iter().filter(|(_, own)| **own == fd);
-        let heir = others.next().map(|(other, _)| *other);
-        let serves = self.listeners.get(&fd).is_some_and(|it| it.serves && it.wanted);
-        self.end_listener(fd);
-        let Some(heir) = heir else { return };
-        self.aliases.remove(&heir);
-        for own in self.aliases.values_mut().filter(|own| **own == fd) {
-            *own = heir;
-        }
-        let _ = listen_as(self, heir, serves);
-    }
-
     /// The kernel alone serves a listener from now on.
     pub(super) fn leave_to_kernel(&mut self, fd: c_int) {
         if self.listeners.contains_key(&fd) {
-            self.end_listener(fd);
+            end_listener(self, fd);
         }
     }
+}
 
-    fn end_listener(&mut self, fd: c_int) {
-        let now = clock::now();
-        let known = self.listeners.get(&fd).map(|listener| (listener.number, listener.serves));
-        let child = self.forked.map(|at| at + CHILDHOOD).filter(|until| now < *until);
-        // Sockets that share a port (`SO_REUSEPORT`) are one listener to the daemon.
-        let number = known.and_then(|(number, _)| number);
-        let mut others = self.listeners.iter().filter(|(other, _)| **other != fd);
-        let stays = number.is_some() && others.any(|(_, other)| other.number == number);
-        let mut quiet_until = 0;
-        match (known, child) {
-            _ if stays => {}
-            // A child that will serve has not shown it yet: nobody would have the port meanwhile.
-            (Some((Some(number), false)), Some(until)) => {
-                self.lingering.push(Lingering { number, until });
-                quiet_until = until;
-            }
-            (Some((Some(number), _)), _) => self.give_back(number),
-            _ => {}
-        }
-        // Who comes at the last moment comes again, to others who serve; who waits already is theirs too.
-        self.await_handshakes(fd);
-        self.hand_over(fd);
-        self.listeners.remove(&fd);
-        if let Ok(name) = self.sessions.name(id(fd)) {
-            let until = quiet_until.max(clock::now() + LATECOMERS);
-            self.sessions.spare_resets(name.port(), until);
-        }
-        self.run();
-        self.waiters.forget_session(id(fd));
-        self.sessions.close(id(fd));
-        self.turn();
+/// The application has closed a descriptor of it. The last one ends it; with its own, it goes on at another, without
+/// the connections that waited.
+pub(crate) fn close_listener<S: Asks>(mut state: S, fd: c_int) -> S {
+    if state.aliases.remove(&fd).is_some() {
+        return state;
     }
+    let serves = state.listeners.get(&fd).is_some_and(|it| it.serves && it.wanted);
+    let mut state = end_listener(state, fd);
+    let heir = state.aliases.iter().find(|(_, own)| **own == fd).map(|(other, _)| *other);
+    let Some(heir) = heir else { return state };
+    state.aliases.remove(&heir);
+    for own in state.aliases.values_mut().filter(|own| **own == fd) {
+        *own = heir;
+    }
+    // Its descriptor is another by now, of which nobody knows that it changes.
+    let _ = listen_as(&mut *state, heir, serves);
+    state
+}
+
+fn end_listener<S: Asks>(mut state: S, fd: c_int) -> S {
+    let now = clock::now();
+    let known = state.listeners.get_mut(&fd).map(|listener| {
+        listener.ends = true;
+        (listener.number, listener.serves)
+    });
+    let child = state.forked.map(|at| at + CHILDHOOD).filter(|until| now < *until);
+    // Sockets that share a port (`SO_REUSEPORT`) are one listener to the daemon.
+    let number = known.and_then(|(number, _)| number);
+    let stays = number.is_some_and(|number| state.has_listener(number));
+    let mut quiet_until = 0;
+    match (known, child) {
+        _ if stays => {}
+        // A child that will serve has not shown it yet: nobody would have the port meanwhile.
+        (Some((Some(number), false)), Some(until)) => {
+            state.lingering.push(Lingering { number, until });
+            quiet_until = until;
+        }
+        (Some((Some(number), _)), _) => state.give_back(number),
+        _ => {}
+    }
+    // Who comes at the last moment comes again, to others who serve; who waits already is theirs too.
+    let mut state = await_handshakes(state, fd);
+    state.hand_over(fd);
+    state.listeners.remove(&fd);
+    if let Ok(name) = state.sessions.name(id(fd)) {
+        let until = quiet_until.max(clock::now() + LATECOMERS);
+        state.sessions.spare_resets(name.port(), until);
+    }
+    state.run();
+    state.waiters.forget_session(id(fd));
+    state.sessions.close(id(fd));
+    state.turn();
+    state
 }
 
 /// Whether another program that is started does not get a descriptor of the kernel's (`FD_CLOEXEC`).

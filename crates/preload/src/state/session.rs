@@ -8,7 +8,7 @@ use libc::epoll_event;
 
 use super::asking::Asks;
 use super::bound::keep_name;
-use super::listener::closes_on_exec;
+use super::listener::{close_listener, closes_on_exec};
 use super::options::open_like_kernels;
 use super::{Awaited, Place, State};
 use crate::address::id;
@@ -218,7 +218,9 @@ impl State {
     /// The application has closed a file of the kernel's that is more to this library.
     pub(crate) fn close_known(&mut self, fd: c_int, kind: Kind) {
         match kind {
-            Kind::Listener => self.close_listener(fd),
+            Kind::Listener => {
+                close_listener(&mut *self, fd);
+            }
             Kind::Datagrams => self.close_datagrams(fd),
             Kind::Elsewhere => self.forget(fd),
             Kind::Epoll => {

@@ -167,6 +167,10 @@ fn asker() {
             let fd = bound::open(shared, call == "port");
             Box::new(move || bound::keep(shared, fd))
         }
+        "end" => {
+            let fd = listener::open_two();
+            Box::new(move || listener::end(shared, fd))
+        }
         "listen" => {
             let steps = steps.clone();
             Box::new(move || listener::listen_and_close(shared, &steps))

@@ -19,6 +19,11 @@ fn while_a_socket_begins_to_listen_other_threads_send_and_receive() {
 }
 
 #[test]
+fn while_a_listener_ends_other_threads_send_and_receive() {
+    ask("end");
+}
+
+#[test]
 fn sockets_that_share_a_port_serve_as_long_as_one_of_them_does() {
     ask("share");
 }
@@ -58,6 +63,20 @@ fn listen_sharing(at: SocketAddr) -> c_int {
         assert_eq!(libc::listen(fd, 8), 0);
         fd
     }
+}
+
+/// Two sockets that listen at the same port, so that the daemon need not hear of the end of one.
+pub(super) fn open_two() -> c_int {
+    let first = listen_sharing("127.0.0.1:0".parse().unwrap());
+    listen_sharing(address::bound(first).unwrap().unwrap());
+    first
+}
+
+/// Closes the first, about whose handshakes the worker is asked.
+pub(super) fn end(shared: &Shared, fd: c_int) {
+    // SAFETY: no memory is involved.
+    assert_eq!(unsafe { descriptors::close(fd) }, 0);
+    assert!(!shared.lock().sessions.has(id(fd)));
 }
 
 /// Looks for a connection, of which there is none.
