@@ -72,12 +72,6 @@ impl Sessions {
         if over { Err(Errno::NOTCONN) } else { Ok(()) }
     }
 
-    /// Whether who closes it may have to wait (`SO_LINGER` with a time).
-    pub(crate) fn lingers(&self, id: Id) -> bool {
-        self.get(id)
-            .is_ok_and(|session| session.settings.stream.linger.is_some_and(|time| time > 0))
-    }
-
     /// What whoever closes a session has to wait for (`SO_LINGER`), as long as [`is_lingering`](Self::is_lingering) says so.
     pub(crate) fn lingering(&self, id: Id) -> Option<Lingering> {
         let session = self.get(id).ok()?;

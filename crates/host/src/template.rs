@@ -17,6 +17,13 @@ pub struct Template {
     settings: Arc<Settings>,
 }
 
+impl Template {
+    /// What is set of those that are opened like it.
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+}
+
 impl Carried for Template {
     fn put(&self, to: &mut Writer) {
         self.domain.put(to);

@@ -23,7 +23,9 @@ pub struct Record {
     woken: AtomicU32,
     /// The worker waits for room for what has come.
     inward_waits: AtomicU32,
-    _worker: [AtomicU32; 11],
+    /// The number of the beginning that the worker has come to last, of those that the process has numbered.
+    epoch: AtomicU32,
+    _worker: [AtomicU32; 10],
     /// Bytes for the process that were read.
     inward_head: AtomicU32,
     /// Bytes for the peer that were written.
@@ -102,7 +104,21 @@ impl Record {
         SleepWord(&self.outward_waits)
     }
 
-    /// Nothing has been read or written yet: done by the worker, before the process knows of the session.
+    /// The number of the beginning that the worker has come to last, of those that the process has numbered.
+    #[inline]
+    #[must_use]
+    pub fn epoch(&self) -> u32 {
+        // Acquire: all else is of the session that has begun.
+        self.epoch.load(Ordering::Acquire)
+    }
+
+    /// The worker has come to the beginning of this number.
+    pub fn enter(&self, epoch: u32) {
+        // Release: with the number comes what was cleared and said before.
+        self.epoch.store(epoch, Ordering::Release);
+    }
+
+    /// Nothing has been read or written yet: done by the worker, before the process looks at the record.
     pub fn clear(&self) {
         let Self { inward_tail, outward_head, status, woken, inward_waits, .. } = self;
         let Self { inward_head, outward_tail, done, outward_waits, .. } = self;
@@ -177,6 +193,9 @@ mod tests {
         assert_eq!(record.status(), 7);
         record.clear();
         assert!(record.status() == 0 && record.woken() == 0 && record.note());
+        record.enter(9);
+        record.clear();
+        assert_eq!(record.epoch(), 9, "of a beginning without a number");
         assert_eq!(records.get(2).unwrap().woken(), 0);
     }
 }

@@ -43,6 +43,24 @@ pub struct Wanted {
 
 transport::carried!(Wanted { packet_info, ttl, service, stamps });
 
+impl Settings {
+    /// What a datagram's receiver wants told.
+    pub(crate) fn wanted(&self) -> Wanted {
+        let both = |v4: u32, v6: u32| (self.has(v4), self.has(v6));
+        Wanted {
+            packet_info: both(flag::PACKET_INFO, flag::PACKET_INFO_V6),
+            ttl: both(flag::TTL_TOLD, flag::TTL_TOLD_V6),
+            service: both(flag::SERVICE_TOLD, flag::SERVICE_TOLD_V6),
+            stamps: self.stamps(),
+        }
+    }
+
+    /// Whether a socket's datagrams are cut or put together (`UDP_SEGMENT`, `UDP_CORK`), and whether it takes IPv6 only.
+    pub(crate) fn reshapes(&self) -> (bool, bool) {
+        (self.segment != 0 || self.has(flag::CORK), self.has(flag::V6_ONLY))
+    }
+}
+
 impl Sessions {
     /// Sets an option (`setsockopt`), in any state that Linux lets it be set in.
     ///
@@ -100,22 +118,7 @@ impl Sessions {
     /// # Errors
     /// [`Errno::BADF`].
     pub fn wanted(&self, id: Id) -> Result<Wanted, Errno> {
-        let settings = &self.get(id)?.settings;
-        let both = |v4: u32, v6: u32| (settings.has(v4), settings.has(v6));
-        Ok(Wanted {
-            packet_info: both(flag::PACKET_INFO, flag::PACKET_INFO_V6),
-            ttl: both(flag::TTL_TOLD, flag::TTL_TOLD_V6),
-            service: both(flag::SERVICE_TOLD, flag::SERVICE_TOLD_V6),
-            stamps: settings.stamps(),
-        })
-    }
-
-    /// Whether the socket's datagrams are cut or put together (`UDP_SEGMENT`, `UDP_CORK`), and whether it takes IPv6 only.
-    pub(crate) fn reshapes(&self, id: Id) -> (bool, bool) {
-        let settings = self.get(id).map(|session| &session.settings);
-        settings.map_or((false, false), |settings| {
-            (settings.segment != 0 || settings.has(flag::CORK), settings.has(flag::V6_ONLY))
-        })
+        Ok(self.get(id)?.settings.wanted())
     }
 
     /// Changes settings, and tells the stack.

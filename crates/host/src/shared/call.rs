@@ -21,6 +21,8 @@ pub(super) enum Verb {
     FirstLink,
     /// Connections take no paths beside the network. No answer.
     AvoidPaths,
+    /// A stream like others. No answer.
+    OpenLike,
     /// Until when nothing is answered with a reset. No answer.
     KeepQuiet,
     /// The same of a port. No answer.
@@ -55,7 +57,6 @@ pub(super) enum Verb {
     Get,
     ImportUnheld,
     OpenWith,
-    OpenLike,
     OpenDatagrams,
     /// What the error queue has.
     Report,

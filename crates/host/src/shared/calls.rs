@@ -4,16 +4,15 @@ use std::io::IoSlice;
 use std::net::{IpAddr, SocketAddr};
 
 use transport::Ends;
-use transport::moving::{Carried, Reader, Writer};
+use transport::moving::{Carried, Writer};
 
 use super::PIECE;
-use super::call::{Verb, command, malformed, put_ends, put_options, put_outgoing, take_ends};
+use super::call::{Verb, command, malformed, put_ends, put_options, put_outgoing};
 use super::own::{Datagrams, Kept};
 use super::remote::Remote;
 use crate::close::Lingering;
 use crate::errno::Errno;
 use crate::message::Outgoing;
-use crate::moving::Parcel;
 use crate::options::{Setting, Value, switch_sends};
 use crate::session::{Domain, How, Id, Kind};
 use crate::template::Template;
@@ -60,11 +59,23 @@ impl Remote {
         Ok(template)
     }
 
-    /// Opens a stream at a place that is free, with the same options.
+    /// Opens a stream at a place that is free, with the same options. Nobody waits for it: whatever could be wrong is known here.
     pub fn open_like(&mut self, id: Id, template: &Template) -> Result<(), Errno> {
-        let kept = self.call(Verb::OpenLike, id, |to| template.put(to))?;
-        self.begin(id);
-        self.own(id)?.kept = kept;
+        if self.is_lost {
+            return Err(Errno::NETDOWN);
+        }
+        if id.0 >= self.end.plan.sessions() {
+            return Err(Errno::MFILE);
+        }
+        if self.has(id) {
+            return Err(Errno::EXIST);
+        }
+        let epoch = self.next_epoch();
+        self.begin_ahead(id, Kept::of(template.settings()), epoch);
+        self.say_along(command(Verb::OpenLike, id, |to| {
+            epoch.put(to);
+            template.put(to);
+        }));
         Ok(())
     }
 
@@ -102,6 +113,13 @@ impl Remote {
         });
         if done == Err(Errno::IOCBQUEUED) {
             return done;
+        }
+        if done == Err(Errno::BADF)
+            && self.here(id).is_some_and(|here| here.own.awaited.is_some())
+        {
+            // The worker could not open it, for whatever reason.
+            self.end(id);
+            return Err(Errno::NOBUFS);
         }
         if let Some(known) = self.datagrams(id) {
             known.name = None;
@@ -241,13 +259,15 @@ impl Remote {
         };
         let goes_along = !self.is_answered() && self.takes_switches(id);
         if let Some(sends) = switch_sends(at, name, value).filter(|_| goes_along) {
-            let touched = self.touched;
             if self.is_lost {
                 return Err(Errno::NETDOWN);
             }
-            self.say(command(Verb::Switch, id, fill));
-            // What sends nothing is early enough with what comes next.
-            self.touched = touched || sends;
+            let switch = command(Verb::Switch, id, fill);
+            if sends {
+                self.say(switch);
+            } else {
+                self.say_along(switch);
+            }
             return Ok(());
         }
         let kept = self.call(Verb::SetOption, id, fill)?;
@@ -326,70 +346,5 @@ impl Remote {
     #[must_use]
     pub fn has_handshakes(&mut self, id: Id) -> bool {
         self.call(Verb::HasHandshakes, id, |_| {}).unwrap_or(false)
-    }
-
-    /// Takes out all connections that wait at a socket that listens, which admits nobody from then on.
-    #[must_use]
-    pub fn export_unaccepted(&mut self, id: Id) -> Vec<Parcel> {
-        self.fetch(Verb::ExportUnaccepted, id).unwrap_or_default()
-    }
-
-    /// Connections that leave.
-    fn fetch(&mut self, verb: Verb, id: Id) -> Result<Vec<Parcel>, Errno> {
-        let (count, length): (u32, u32) = self.call(verb, id, |_| {})?;
-        let mut bytes = Vec::new();
-        while bytes.len() < length as usize {
-            let at = bytes.len() as u32;
-            let mut from = self.ask(Verb::Get, Id(0), |to| at.put(to))?;
-            let piece = from.slice(from.left()).map_err(malformed)?;
-            if piece.is_empty() {
-                return Err(Errno::NOBUFS);
-            }
-            bytes.extend_from_slice(piece);
-        }
-        let mut from = Reader::new(&bytes, 0, 0);
-        let mut parcel = || {
-            let ends = take_ends(&mut from)?;
-            let bytes = from.block().map_err(malformed)?.to_vec();
-            Ok(Parcel { ends, bytes })
-        };
-        (0..count).map(|_| parcel()).collect()
-    }
-
-    /// Takes a stream out, with its connection and all data that was not read or sent yet.
-    pub fn export(&mut self, id: Id) -> Result<Parcel, Errno> {
-        self.own(id)?;
-        let parcel = self.fetch(Verb::Export, id)?.pop();
-        self.end(id);
-        parcel.ok_or(Errno::NOBUFS)
-    }
-
-    /// Takes a stream in at a place that is free. `age`: ns since it was exported. Gives the ends of its connection.
-    pub fn import(&mut self, id: Id, age: u64, bytes: &[u8]) -> Result<Option<Ends>, Errno> {
-        self.bring(bytes)?;
-        let mut from = self.ask(Verb::Import, id, |to| age.put(to))?;
-        let ends = take_ends(&mut from)?;
-        let (kept, shut) = Carried::take(&mut from).map_err(malformed)?;
-        self.begin(id);
-        let own = self.own(id)?;
-        (own.kept, own.shut) = (kept, shut);
-        Ok(ends)
-    }
-
-    /// Takes in a connection that no session has. `age`: ns since it was exported.
-    pub fn import_unheld(&mut self, age: u64, bytes: &[u8]) -> Result<(), Errno> {
-        self.bring(bytes)?;
-        self.tell(Verb::ImportUnheld, Id(0), |to| age.put(to))
-    }
-
-    /// Brings a connection that comes to the worker, in pieces.
-    fn bring(&mut self, bytes: &[u8]) -> Result<(), Errno> {
-        for (number, piece) in bytes.chunks(PIECE).enumerate() {
-            self.tell(Verb::Put, Id(0), |to| {
-                (number == 0).put(to);
-                to.bytes.extend_from_slice(piece);
-            })?;
-        }
-        Ok(())
     }
 }

@@ -1,12 +1,13 @@
 //! A session's data in its process: what can be done without asking.
 
+use std::collections::BTreeMap;
 use std::io::{IoSlice, IoSliceMut};
 
-use shm::fifo::{Arena, Broken, CAPACITY, Chunks};
+use shm::fifo::{Arena, Broken, CAPACITY, Chunks, Writer};
 use shm::records::Record;
 
 use super::call::{Verb, command};
-use super::own::{OVER, Own, ROOM, Status};
+use super::own::{Kept, OVER, Own, ROOM, Status};
 use super::plan::ProcessSide;
 use super::remote::Remote;
 use crate::errno::Errno;
@@ -20,21 +21,37 @@ impl Remote {
         own.ok_or(Errno::BADF)
     }
 
-    /// A session begins at this number.
+    /// A session begins at this number, as the worker has answered.
     pub(super) fn begin(&mut self, id: Id) {
+        forget(id, &mut self.ended, &mut self.chunks);
+        if let Some(own) = self.place(id) {
+            own.is_there = true;
+        }
+    }
+
+    /// The same before the worker comes to it, which tells the number of the beginning then.
+    pub(super) fn begin_ahead(&mut self, id: Id, kept: Kept, epoch: u32) {
+        if let Some(own) = self.place(id) {
+            (own.is_there, own.kept, own.awaited) = (true, kept, Some(epoch));
+        }
+    }
+
+    /// The place of a session that begins: nothing is known of it.
+    fn place(&mut self, id: Id) -> Option<&mut Own> {
         let at = id.0 as usize;
         self.dead.remove(&id);
-        // The worker has answered a question about this number, and so is through with the session before.
-        if let Some(mut outward) = self.ended.remove(&id) {
-            outward.end(&mut self.chunks);
-        }
         if at >= self.own.len() {
             self.own.resize_with(at + 1, Own::default);
         }
-        if let Some(own) = self.own.get_mut(at) {
-            own.take().end(&mut self.chunks);
-            own.is_there = true;
-        }
+        let own = self.own.get_mut(at)?;
+        own.take().end(&mut self.chunks);
+        Some(own)
+    }
+
+    /// A number for a beginning.
+    pub(super) fn next_epoch(&mut self) -> u32 {
+        self.epoch = self.epoch.wrapping_add(1);
+        self.epoch
     }
 
     /// It is no more. What the worker has not read yet stays as it is until then.
@@ -46,23 +63,28 @@ impl Remote {
         // If the worker does not keep to the protocol, nothing is given back.
         let _ = outward.look(&record.outward(), chunks);
         if outward.holds() {
-            ended.insert(id, outward);
+            ended.insert(id, (record.epoch(), outward));
         }
     }
 
     /// A session, with what its calls need of everything else.
     pub(super) fn here(&mut self, id: Id) -> Option<Here<'_>> {
-        let Self { own, end, chunks, is_lost, .. } = self;
+        let Self { own, end, chunks, ended, is_lost, .. } = self;
         let own = own.get_mut(id.0 as usize).filter(|own| own.is_there)?;
         let ProcessSide { records, inward, outward, .. } = end;
-        Some(Here { own, record: records.get(id.0)?, chunks, inward, outward, is_lost })
+        let record = records.get(id.0)?;
+        if own.has_begun(record) {
+            own.awaited = None;
+            forget(id, ended, chunks);
+        }
+        Some(Here { own, record, chunks, inward, outward, is_lost })
     }
 
     /// Whether a switch cannot be refused: it is a stream that is connected, or about to be, or listens.
-    pub(super) fn takes_switches(&self, id: Id) -> bool {
-        let is_stream = self.own.get(id.0 as usize).is_some_and(|own| own.datagrams.is_none());
-        let status = self.end.records.get(id.0).map(|record| Status(record.status()));
-        is_stream && status.is_some_and(|status| status.flows() || status.mask().is_empty())
+    pub(super) fn takes_switches(&mut self, id: Id) -> bool {
+        let Some(here) = self.here(id) else { return false };
+        let status = here.status();
+        here.own.datagrams.is_none() && (status.flows() || status.mask().is_empty())
     }
 
     /// What `poll` says of a session.
@@ -75,7 +97,7 @@ impl Remote {
             return here.datagram_mask();
         }
         let (shut, low_water) = (here.own.shut, here.own.kept.low_water.max(1) as usize);
-        let status = Status(here.record.status());
+        let status = here.status();
         if *here.is_lost {
             let is_stream = status.flows() || !status.mask().is_empty();
             return if is_stream { OVER } else { Mask::NONE };
@@ -101,7 +123,7 @@ impl Remote {
         if here.own.datagrams.is_some() {
             return Ok(here.first_length());
         }
-        Ok(if Status(here.record.status()).flows() { here.unread() } else { 0 })
+        Ok(if here.status().flows() { here.unread() } else { 0 })
     }
 
     /// As [`Sessions::recv`](crate::Sessions::recv).
@@ -130,7 +152,7 @@ impl Remote {
             // An error is told once: what was answered counts, whatever has come since.
             if !self.is_answered() {
                 let mut here = self.here(id).ok_or(Errno::BADF)?;
-                let status = Status(here.record.status());
+                let status = here.status();
                 if status.flows() {
                     let unread = here.unread();
                     if unread > offset {
@@ -150,8 +172,7 @@ impl Remote {
                 Ok(()) => return Ok(Received::default()),
                 // Something has come meanwhile.
                 Err(Errno::AGAIN)
-                    if !incoming.peek
-                        && self.here(id).is_some_and(|mut here| here.unread() > 0) => {}
+                    if !incoming.peek && self.pending(id).is_ok_and(|unread| unread > 0) => {}
                 Err(error) => return Err(error),
             }
         }
@@ -163,7 +184,7 @@ impl Remote {
     /// [`Errno::AGAIN`] when there is no room.
     pub(super) fn put(&mut self, id: Id, data: &[IoSlice<'_>]) -> Option<Result<usize, Errno>> {
         let here = self.here(id)?;
-        if here.own.shut.1 || !Status(here.record.status()).takes() {
+        if here.own.shut.1 || !here.status().takes() {
             return None;
         }
         let wanted: usize = data.iter().map(|piece| piece.len()).sum();
@@ -212,9 +233,13 @@ impl Remote {
     /// Takes back the chunks that the worker is through with.
     pub(super) fn reclaim(&mut self) {
         let Self { end, chunks, ended, .. } = self;
-        ended.retain(|id, outward| {
+        ended.retain(|id, (epoch, outward)| {
             if let Some(record) = end.records.get(id.0) {
                 let _ = outward.look(&record.outward(), chunks);
+                // The worker has come to another one.
+                if record.epoch() != *epoch {
+                    outward.end(chunks);
+                }
             }
             outward.holds()
         });
@@ -239,7 +264,19 @@ pub(super) struct Here<'a> {
     pub(super) is_lost: &'a mut bool,
 }
 
+/// The worker is through with the session that had this number before.
+fn forget(id: Id, ended: &mut BTreeMap<Id, (u32, Writer)>, chunks: &mut Chunks) {
+    if let Some((_, mut outward)) = ended.remove(&id) {
+        outward.end(chunks);
+    }
+}
+
 impl Here<'_> {
+    /// How it is. Where the worker may not have come to its beginning, it is as all are there.
+    pub(super) fn status(&self) -> Status {
+        if self.own.awaited.is_some() { Status::FRESH } else { Status(self.record.status()) }
+    }
+
     /// Bytes that have come.
     pub(super) fn unread(&mut self) -> usize {
         match self.own.inward.len(&self.record.inward()) {

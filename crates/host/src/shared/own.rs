@@ -3,16 +3,20 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use shm::fifo::{CAPACITY, Chunks, Reader, Writer};
+use shm::records::Record;
 
 use super::FLOWS;
 use crate::mask::Mask;
 use crate::options::Wanted;
 use crate::session::Domain;
+use crate::settings::Settings;
 
 /// What the process knows of a session.
 #[derive(Debug, Default)]
 pub(super) struct Own {
     pub(super) is_there: bool,
+    /// The number of its beginning, as long as the worker may not have come to that: until then, the record is of the session before.
+    pub(super) awaited: Option<u32>,
     pub(super) inward: Reader,
     pub(super) outward: Writer,
     /// It has ended this direction itself: reading, writing.
@@ -41,11 +45,29 @@ pub(super) struct Kept {
 
 transport::carried!(Kept { timeouts, low_water, lingers, wanted, reshapes });
 
+impl Kept {
+    /// Of a socket with these settings.
+    pub(super) fn of(settings: &Settings) -> Self {
+        Self {
+            timeouts: settings.timeouts,
+            low_water: settings.receive_low_water,
+            lingers: settings.stream.linger.is_some_and(|time| time > 0),
+            wanted: settings.wanted(),
+            reshapes: settings.reshapes(),
+        }
+    }
+}
+
 impl Own {
     /// Its session has ended. The next one at its number stands in the same list still. Gives its side of the FIFO.
     pub(super) fn take(&mut self) -> Writer {
         let next = Self { listed: self.listed, ..Self::default() };
         std::mem::replace(self, next).outward
+    }
+
+    /// Whether the worker has come to its beginning, which was awaited.
+    pub(super) fn has_begun(&self, record: &Record) -> bool {
+        self.awaited.is_some_and(|epoch| epoch == record.epoch())
     }
 
     /// It is connected no more, and may be again.
@@ -98,6 +120,9 @@ pub(super) const ROOM: usize = CAPACITY as usize / 3;
 pub(super) struct Status(pub(super) u32);
 
 impl Status {
+    /// Of a stream that was just opened: `tcp_poll` of TCP_CLOSE.
+    pub(super) const FRESH: Self = Self(Mask::WRITE.0 | Mask::HUP.0);
+
     pub(super) fn flows(self) -> bool {
         self.0 & FLOWS != 0
     }

@@ -1,9 +1,11 @@
 //! Connections that leave a stack, and come to it, in pieces that fit a message.
 
+use transport::Ends;
 use transport::moving::{Carried, Reader, Writer};
 
 use super::PIECE;
-use super::call::{answer, bare, malformed, plain, put_ends};
+use super::call::{Verb, answer, bare, malformed, plain, put_ends, take_ends};
+use super::remote::Remote;
 use super::served::Served;
 use crate::errno::Errno;
 use crate::mask::Mask;
@@ -109,5 +111,74 @@ impl Served {
         let age = u64::take(from).map_err(malformed)?;
         let bytes = std::mem::take(&mut self.travelling.coming);
         self.sessions.import_unheld(self.now, age, &bytes).map(drop).map_err(malformed)
+    }
+}
+
+/// The calls of [`Sessions`](crate::Sessions), with its errors, as in `calls`.
+#[expect(clippy::missing_errors_doc, reason = "as those of `Sessions`")]
+impl Remote {
+    /// Takes out all connections that wait at a socket that listens, which admits nobody from then on.
+    #[must_use]
+    pub fn export_unaccepted(&mut self, id: Id) -> Vec<Parcel> {
+        self.fetch(Verb::ExportUnaccepted, id).unwrap_or_default()
+    }
+
+    /// Connections that leave.
+    fn fetch(&mut self, verb: Verb, id: Id) -> Result<Vec<Parcel>, Errno> {
+        let (count, length): (u32, u32) = self.call(verb, id, |_| {})?;
+        let mut bytes = Vec::new();
+        while bytes.len() < length as usize {
+            let at = bytes.len() as u32;
+            let mut from = self.ask(Verb::Get, Id(0), |to| at.put(to))?;
+            let piece = from.slice(from.left()).map_err(malformed)?;
+            if piece.is_empty() {
+                return Err(Errno::NOBUFS);
+            }
+            bytes.extend_from_slice(piece);
+        }
+        let mut from = Reader::new(&bytes, 0, 0);
+        let mut parcel = || {
+            let ends = take_ends(&mut from)?;
+            let bytes = from.block().map_err(malformed)?.to_vec();
+            Ok(Parcel { ends, bytes })
+        };
+        (0..count).map(|_| parcel()).collect()
+    }
+
+    /// Takes a stream out, with its connection and all data that was not read or sent yet.
+    pub fn export(&mut self, id: Id) -> Result<Parcel, Errno> {
+        self.own(id)?;
+        let parcel = self.fetch(Verb::Export, id)?.pop();
+        self.end(id);
+        parcel.ok_or(Errno::NOBUFS)
+    }
+
+    /// Takes a stream in at a place that is free. `age`: ns since it was exported. Gives the ends of its connection.
+    pub fn import(&mut self, id: Id, age: u64, bytes: &[u8]) -> Result<Option<Ends>, Errno> {
+        self.bring(bytes)?;
+        let mut from = self.ask(Verb::Import, id, |to| age.put(to))?;
+        let ends = take_ends(&mut from)?;
+        let (kept, shut) = Carried::take(&mut from).map_err(malformed)?;
+        self.begin(id);
+        let own = self.own(id)?;
+        (own.kept, own.shut) = (kept, shut);
+        Ok(ends)
+    }
+
+    /// Takes in a connection that no session has. `age`: ns since it was exported.
+    pub fn import_unheld(&mut self, age: u64, bytes: &[u8]) -> Result<(), Errno> {
+        self.bring(bytes)?;
+        self.tell(Verb::ImportUnheld, Id(0), |to| age.put(to))
+    }
+
+    /// Brings a connection that comes to the worker, in pieces.
+    fn bring(&mut self, bytes: &[u8]) -> Result<(), Errno> {
+        for (number, piece) in bytes.chunks(PIECE).enumerate() {
+            self.tell(Verb::Put, Id(0), |to| {
+                (number == 0).put(to);
+                to.bytes.extend_from_slice(piece);
+            })?;
+        }
+        Ok(())
     }
 }

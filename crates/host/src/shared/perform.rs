@@ -26,7 +26,6 @@ impl Served {
             Verb::Accept => self.accept(id, from),
             Verb::SetOption => self.set_option(id, from),
             Verb::OpenWith => self.open_with(id, from).unwrap_or_else(|error| bare(Err(error))),
-            Verb::OpenLike => self.open_like(id, from),
             Verb::OpenDatagrams => {
                 self.open_datagrams(id, from).unwrap_or_else(|error| bare(Err(error)))
             }
@@ -189,16 +188,17 @@ impl Served {
         Ok(plain(Ok((self.kept(id), template))))
     }
 
-    fn open_like(&mut self, id: Id, from: &mut Reader<'_>) -> Vec<u8> {
-        let template = Template::take(from).map_err(malformed);
-        let opened = template.and_then(|template| {
-            let template = self.sessions.adopt(&template);
-            self.sessions.open_like(id, &template)
-        });
-        if opened.is_ok() {
-            self.begin(id, false);
+    /// The process goes on with it already, and asks about one that is not there otherwise.
+    pub(super) fn open_like(&mut self, id: Id, from: &mut Reader<'_>) {
+        let Ok((epoch, template)) = <(u32, Template)>::take(from) else { return };
+        if self.sessions.has(id) {
+            // One of which the process knows nothing: whoever has asked for it did not wait for the answer.
+            self.close(id);
         }
-        plain(opened.map(|()| self.kept(id)))
+        let template = self.sessions.adopt(&template);
+        if self.sessions.open_like(id, &template).is_ok() {
+            self.begin_ahead(id, epoch);
+        }
     }
 
     /// Gives what the process goes by itself.
@@ -213,11 +213,7 @@ impl Served {
 
     /// What the process goes by itself.
     pub(super) fn kept(&self, id: Id) -> Kept {
-        let low_water = self.sessions.receive_low_water(id).unwrap_or(1) as u32;
-        let timeouts = self.sessions.timeouts(id).unwrap_or_default();
-        let wanted = self.sessions.wanted(id).unwrap_or_default();
-        let reshapes = self.sessions.reshapes(id);
-        Kept { timeouts, low_water, lingers: self.sessions.lingers(id), wanted, reshapes }
+        self.sessions.get(id).map(|session| Kept::of(&session.settings)).unwrap_or_default()
     }
 
     fn set_option(&mut self, id: Id, from: &mut Reader<'_>) -> Vec<u8> {

@@ -51,6 +51,14 @@ impl Served {
         self.attend(id, Mask::NONE);
     }
 
+    /// The same of one with which the process goes on without an answer, and which it knows by this number.
+    pub(super) fn begin_ahead(&mut self, id: Id, epoch: u32) {
+        self.begin(id, false);
+        if let Some(record) = self.end.records.get(id.0) {
+            record.enter(epoch);
+        }
+    }
+
     /// A session is no more. What is left in the process's FIFO goes nowhere: all of it counts as read, so that the process can use the
     /// memory again.
     pub(super) fn end_flow(&mut self, id: Id) {

@@ -33,8 +33,11 @@ pub struct Remote {
     pub(super) own: Vec<Own>,
     /// Sessions with chunks.
     pub(super) holding: PagedQueue<Id>,
-    /// Of sessions that have ended: what was written and the worker has not read, as far as is known.
-    pub(super) ended: BTreeMap<Id, fifo::Writer>,
+    /// Of sessions that have ended: what their records said of the beginning, and what was written and the worker has not read, as
+    /// far as is known.
+    pub(super) ended: BTreeMap<Id, (u32, fifo::Writer)>,
+    /// The last number of a beginning that the worker was to come to.
+    pub(super) epoch: u32,
     /// One of them had no chunk for what it was to send.
     pub(super) starving: bool,
     /// Commands without an answer for which there was no room, in order.
@@ -67,6 +70,7 @@ impl Remote {
             own,
             holding: PagedQueue::new(),
             ended: BTreeMap::new(),
+            epoch: 0,
             starving: false,
             backlog: VecDeque::new(),
             ready: PagedQueue::new(),
@@ -122,7 +126,8 @@ impl Remote {
             let id = Id(u32::from_le_bytes(number));
             let Some(record) = self.end.records.get(id.0) else { continue };
             let woken = Mask(record.woken() & Mask::ALL.0);
-            if self.own(id).is_ok() {
+            // What was told before the worker has come to its beginning happened to the session before.
+            if self.here(id).is_some_and(|here| here.own.awaited.is_none()) {
                 self.ready.push_back(Ready { id, woken });
             }
         }
@@ -182,6 +187,13 @@ impl Remote {
         } else {
             let _ = self.push(&command);
         }
+    }
+
+    /// The same of one that is early enough with what comes next: the worker is not woken for it.
+    pub(super) fn say_along(&mut self, command: Vec<u8>) {
+        let touched = self.touched || !self.backlog.is_empty();
+        self.say(command);
+        self.touched = touched;
     }
 
     /// Writes what there was no room for. Gives whether nothing is left.

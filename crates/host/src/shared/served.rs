@@ -227,6 +227,12 @@ impl Served {
                 }
                 return;
             }
+            Verb::OpenLike => {
+                if is_there {
+                    self.open_like(id, &mut from);
+                }
+                return;
+            }
             Verb::AvoidPaths => {
                 self.avoids_paths = true;
                 return;

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use super::*;
 use crate::{Domain, Errno, How, Id, Incoming, Kind, Mask, Outgoing};
 
+mod ahead;
 mod bed;
 mod chunks;
 mod datagrams;

@@ -10,7 +10,7 @@ use super::link::{Introduce, Introduced};
 use super::moving::{Abandon, CarrierId, Deposit, Event, Hand, WaitOut, Withdraw, Withdrawn};
 
 /// Version of these messages and of what lies in a stack's segment: both sides must have the same.
-pub const PROTOCOL: u32 = 10;
+pub const PROTOCOL: u32 = 11;
 /// Version of this library, for people.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 

@@ -66,6 +66,28 @@ fn a_session_that_ends_gives_its_chunks_back_when_the_worker_has_read_them() {
 }
 
 #[test]
+fn chunks_come_back_when_the_worker_has_come_to_the_next_session_at_a_number() {
+    for (is_looked_at, is_closed) in [(true, false), (false, false), (false, true)] {
+        let mut bed = with_another(16);
+        let template = bed.remote.open_with(Id(11), Domain::V4, &[]).unwrap();
+        let all = bytes(16 * CHUNK);
+        assert_eq!(bed.write(&all), Ok(all.len()));
+        bed.remote.close(SERVER);
+        bed.remote.open_like(SERVER, &template).unwrap();
+        if is_closed {
+            bed.remote.close(SERVER);
+        }
+        assert_eq!(other_writes(&mut bed, b"x"), Err(Errno::AGAIN), "the worker has not read it");
+        bed.settle();
+        if is_looked_at {
+            assert!(bed.remote.mask(SERVER).has(Mask::HUP));
+        }
+        assert_eq!(other_writes(&mut bed, &all), Ok(all.len()));
+        assert!(!bed.is_broken());
+    }
+}
+
+#[test]
 fn a_worker_that_looks_for_chunks_passes_over_sessions_that_have_ended() {
     let mut bed = with_another(16);
     bed.peer_writes(b"x").unwrap();

@@ -18,6 +18,7 @@ fn options_come_in_one_record() {
         assert_eq!(*bed.remote.option(id, 6, 1, 4).unwrap(), *on);
         assert_eq!(*bed.remote.option(id, 1, 13, 8).unwrap(), *linger);
         assert_eq!(bed.remote.timeouts(id), Ok((Some(1_000_000_000), None)));
+        assert!(bed.remote.lingers(id));
     }
     assert_eq!(bed.remote.open_like(CLIENT, &template), Err(Errno::EXIST));
     assert_eq!(bed.remote.open_with(CLIENT, Domain::V4, &all).err(), Some(Errno::EXIST));
