@@ -131,17 +131,15 @@ impl Remote {
     /// Makes a socket one that is not connected.
     pub fn disconnect(&mut self, id: Id) -> Result<(), Errno> {
         self.find(id)?;
-        let done = self.tell(Verb::Disconnect, id, |_| {});
-        if done == Err(Errno::IOCBQUEUED) {
-            return done;
-        }
+        let (epoch, is_answered) = (self.next_epoch(), self.is_answered());
+        let done = self.tell(Verb::Disconnect, id, |to| epoch.put(to));
         if let Some(known) = self.datagrams(id) {
-            (known.name, known.has_peer) = (None, false);
-            return done;
-        }
-        let Self { own, chunks, .. } = self;
-        if let Some(own) = own.get_mut(id.0 as usize) {
-            own.restart(chunks);
+            if done != Err(Errno::IOCBQUEUED) {
+                (known.name, known.has_peer) = (None, false);
+            }
+        } else if !is_answered && !self.has_to_ask() {
+            // Already before the answer: other threads find what the worker clears meanwhile.
+            self.begin_again(id, epoch);
         }
         done
     }

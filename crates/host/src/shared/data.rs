@@ -34,6 +34,15 @@ impl Remote {
         if let Some(own) = self.place(id) {
             (own.is_there, own.kept, own.awaited) = (true, kept, Some(epoch));
         }
+        // Which it may have done already.
+        let _ = self.here(id);
+    }
+
+    /// The worker is to disconnect a session, which begins anew then.
+    pub(super) fn begin_again(&mut self, id: Id, epoch: u32) {
+        let Ok(&mut Own { kept, .. }) = self.own(id) else { return };
+        self.end(id);
+        self.begin_ahead(id, kept, epoch);
     }
 
     /// The place of a session that begins: nothing is known of it.

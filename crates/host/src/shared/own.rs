@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use shm::fifo::{CAPACITY, Chunks, Reader, Writer};
+use shm::fifo::{CAPACITY, Reader, Writer};
 use shm::records::Record;
 
 use super::FLOWS;
@@ -68,13 +68,6 @@ impl Own {
     /// Whether the worker has come to its beginning, which was awaited.
     pub(super) fn has_begun(&self, record: &Record) -> bool {
         self.awaited.is_some_and(|epoch| epoch == record.epoch())
-    }
-
-    /// It is connected no more, and may be again.
-    pub(super) fn restart(&mut self, chunks: &mut Chunks) {
-        let kept = self.kept;
-        self.take().end(chunks);
-        (self.is_there, self.kept) = (true, kept);
     }
 }
 

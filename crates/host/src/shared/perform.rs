@@ -78,9 +78,10 @@ impl Served {
                 bare(begun)
             }
             Verb::Disconnect => {
+                let epoch = u32::take(from).map_err(malformed)?;
                 let done = sessions.disconnect(id);
                 if !self.flow(id).frames {
-                    self.begin(id, false);
+                    self.begin_ahead(id, epoch);
                 }
                 bare(done)
             }

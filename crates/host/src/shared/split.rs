@@ -29,6 +29,12 @@ impl Remote {
         self.split.as_ref().is_some_and(|split| split.answer.is_some())
     }
 
+    /// Whether the call has not asked yet, for want of room or because others have: the worker knows nothing of it.
+    pub(super) fn has_to_ask(&self) -> bool {
+        let question = self.split.as_ref().and_then(|split| split.question.as_ref());
+        question.is_some_and(|question| question.number().is_none())
+    }
+
     /// Whether a call may be about a session.
     pub(super) fn find(&mut self, id: Id) -> Result<(), Errno> {
         if self.is_answered() {

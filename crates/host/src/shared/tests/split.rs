@@ -175,6 +175,56 @@ fn who_asks_while_the_ring_is_full_does_not_wait_for_room_in_the_call() {
 }
 
 #[test]
+fn what_one_call_disconnects_is_not_connected_for_others() {
+    let mut bed = Bed::connected(64);
+    bed.peer_writes(b"GET /").unwrap();
+    bed.settle();
+    assert_eq!(bed.read(3).unwrap(), b"GET");
+    assert_eq!(bed.write(b"200"), Ok(3));
+    bed.remote.begin_call();
+    assert_eq!(bed.remote.disconnect(SERVER), Err(Errno::IOCBQUEUED));
+    let question = bed.remote.end_call().unwrap();
+    // Before the worker has come to it, and afterwards.
+    for _ in 0..2 {
+        assert_eq!(bed.remote.mask(SERVER) & !Mask::ERR, Mask::WRITE | Mask::HUP);
+        assert_eq!(bed.remote.pending(SERVER), Ok(0));
+        bed.settle();
+    }
+    assert_eq!((bed.read(9), bed.read(9)), (Err(Errno::CONNRESET), Err(Errno::NOTCONN)));
+    assert_eq!(bed.write(b"x"), Err(Errno::PIPE));
+    bed.remote.add_ports(20_000, 16);
+    let begun = bed.remote.connect(SERVER, at(1, 0).ip(), at(2, 80));
+    assert_eq!(begun, Err(Errno::INPROGRESS));
+    bed.remote.resume_call(question.wait());
+    assert_eq!(bed.remote.disconnect(SERVER), Ok(()));
+    assert!(bed.remote.end_call().is_none());
+    assert_eq!(bed.remote.mask(SERVER), Mask::NONE, "that was before the connect");
+    assert!(!bed.remote.is_lost() && !bed.is_broken());
+}
+
+#[test]
+fn what_the_worker_was_not_asked_to_disconnect_yet_is_connected() {
+    let mut bed = Bed::connected(64);
+    bed.peer_writes(b"GET /").unwrap();
+    bed.settle();
+    let look = call::command(call::Verb::Look, LISTENER, |_| {});
+    while bed.remote.end.commands.push(&look, shm::Meta::default()).is_ok() {}
+    let disconnect = |bed: &mut Bed| {
+        assert_eq!(bed.remote.disconnect(SERVER), Err(Errno::IOCBQUEUED));
+        bed.remote.end_call().unwrap()
+    };
+    bed.remote.begin_call();
+    let question = disconnect(&mut bed);
+    assert_eq!(bed.read(9).unwrap(), b"GET /");
+    bed.remote.resume_call(question.wait());
+    let question = disconnect(&mut bed);
+    assert_eq!(bed.remote.mask(SERVER), Mask::WRITE | Mask::HUP, "now it is asked");
+    bed.remote.resume_call(question.wait());
+    assert_eq!(bed.remote.disconnect(SERVER), Ok(()));
+    assert!(bed.remote.end_call().is_none() && !bed.is_broken());
+}
+
+#[test]
 fn who_leaves_new_connections_to_others_waits_for_nobody() {
     let mut bed = Bed::connected(64);
     let host = Arc::clone(&bed.host);
