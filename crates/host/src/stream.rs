@@ -39,6 +39,12 @@ impl Sessions {
         Err(Errno::AGAIN)
     }
 
+    /// Whether all was read that came of a connection, and nothing more will come.
+    pub(crate) fn has_ended(&self, id: Id) -> bool {
+        let role = self.get(id).map(|session| session.role);
+        matches!(role, Ok(Role::Connection(connection)) if self.stack.is_finished(connection))
+    }
+
     /// 0: nothing is there.
     fn recv_pieces(
         &mut self,

@@ -172,6 +172,9 @@ impl Remote {
                         }
                         return Ok(Received { bytes, shape: None });
                     }
+                    if unread == 0 && status.has_ended() {
+                        return Ok(Received::default());
+                    }
                 }
                 if status.is_plain() && !is_shut {
                     return Err(Errno::AGAIN);

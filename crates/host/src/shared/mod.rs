@@ -5,8 +5,8 @@
 //! unless the stack may have something to say about them. Everything else is a call:
 //! a record in the ring of commands, answered by one in the ring of answers with the number of the question, so that several
 //! threads may wait for answers at the same time. What happens to a session is told in the ring
-//! of events, once until the process looks. So a connection on which something unusual is to be said (an error, the end of
-//! data) is asked about, and the stack's answer is the one that it would have given its own process.
+//! of events, once until the process looks. So a connection on which something unusual is to be said (an error) is asked about,
+//! and the stack's answer is the one that it would have given its own process.
 //!
 //! When the process goes, its worker gives away what it has closed and what is not over ([`Served::leave`]).
 //!
@@ -39,6 +39,8 @@ pub use served::Served;
 
 /// Among the bits of a session's status: its data goes through the FIFOs. Below are those of its readiness.
 const FLOWS: u32 = 1 << 31;
+/// The same: all that came is in the FIFO, and nothing more will.
+const ENDED: u32 = 1 << 30;
 /// Bytes that are copied at once.
 const PIECE: usize = 16 << 10;
 

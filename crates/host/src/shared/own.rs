@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use shm::fifo::{CAPACITY, Reader, Writer};
 use shm::records::Record;
 
-use super::FLOWS;
+use super::{ENDED, FLOWS};
 use crate::mask::Mask;
 use crate::options::Wanted;
 use crate::session::Domain;
@@ -122,6 +122,11 @@ impl Status {
 
     pub(super) fn mask(self) -> Mask {
         Mask(self.0 & Mask::ALL.0)
+    }
+
+    /// Behind what the FIFO has comes the end of data, and no error.
+    pub(super) fn has_ended(self) -> bool {
+        self.0 & ENDED != 0 && !self.mask().has(Mask::ERR)
     }
 
     /// Nothing is to be asked: data goes through the FIFOs.

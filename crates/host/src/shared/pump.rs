@@ -7,7 +7,7 @@ use shm::records::Record;
 
 use super::flow::Flow;
 use super::served::Served;
-use super::{FLOWS, PIECE};
+use super::{ENDED, FLOWS, PIECE};
 use crate::journal::Beside;
 use crate::mask::Mask;
 use crate::message::{Incoming, Outgoing};
@@ -96,8 +96,9 @@ impl Served {
                 Err(Broken) => self.is_broken = true,
             }
         }
-        let flows = if self.flow(id).flows { FLOWS } else { 0 };
-        let status = self.sessions.mask(id).0 | flows;
+        let (mask, flows) = (self.sessions.mask(id), self.flow(id).flows);
+        let has_ended = flows && mask.has(Mask::RDHUP) && self.sessions.has_ended(id);
+        let status = mask.0 | u32::from(flows) * FLOWS | u32::from(has_ended) * ENDED;
         let Some(record) = self.end.records.get(id.0) else { return };
         record.say(status);
         if !woken.is_empty() && record.wake(woken.0) {

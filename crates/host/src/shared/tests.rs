@@ -16,11 +16,21 @@ mod datagrams;
 mod moving;
 mod options;
 mod split;
+mod unasked;
 
 use bed::{Bed, CLIENT, DELAY, SERVER, SESSIONS, at};
 
 fn bytes(count: usize) -> Vec<u8> {
     (0..count).map(|at| (at % 251) as u8).collect()
+}
+
+/// A call that does not ask the worker: it is held meanwhile, so whoever asked would wait for ever.
+fn unasked<R>(bed: &mut Bed, call: impl FnOnce(&mut Bed) -> R) -> R {
+    let host = Arc::clone(&bed.host);
+    let held = host.lock().unwrap();
+    let given = call(bed);
+    drop(held);
+    given
 }
 
 #[test]

@@ -1,7 +1,5 @@
 //! Sockets for datagrams of a process on a stack worker.
 
-use std::sync::Arc;
-
 use super::*;
 
 const SOCKET: Id = Id(8);
@@ -46,15 +44,6 @@ fn send(bed: &mut Bed, data: &[u8], outgoing: Outgoing) -> Result<usize, Errno> 
 
 fn to_peer() -> Outgoing {
     Outgoing { to: Some(at(2, 9000)), source: Some(at(1, 0).ip()), ..Outgoing::default() }
-}
-
-/// A call that does not ask the worker: it is held meanwhile, so whoever asked would wait for ever.
-fn unasked<R>(bed: &mut Bed, call: impl FnOnce(&mut Bed) -> R) -> R {
-    let host = Arc::clone(&bed.host);
-    let held = host.lock().unwrap();
-    let given = call(bed);
-    drop(held);
-    given
 }
 
 #[test]
