@@ -16,6 +16,7 @@ mod udp;
 mod value;
 
 pub use socket::Stamps;
+pub(crate) use socket::is_error;
 pub(crate) use tcp::switch_sends;
 pub use value::{Setting, Value};
 

@@ -12,8 +12,9 @@ use super::own::{Datagrams, Kept};
 use super::remote::Remote;
 use crate::close::Lingering;
 use crate::errno::Errno;
+use crate::mask::Mask;
 use crate::message::Outgoing;
-use crate::options::{Setting, Value, switch_sends};
+use crate::options::{Setting, Value, is_error, switch_sends};
 use crate::session::{Domain, How, Id, Kind};
 use crate::template::Template;
 
@@ -255,7 +256,7 @@ impl Remote {
             (at, name).put(to);
             to.bytes.extend_from_slice(value);
         };
-        let goes_along = !self.is_answered() && self.takes_switches(id);
+        let goes_along = self.in_use(id).is_some();
         if let Some(sends) = switch_sends(at, name, value).filter(|_| goes_along) {
             if self.is_lost {
                 return Err(Errno::NETDOWN);
@@ -275,9 +276,15 @@ impl Remote {
         Ok(())
     }
 
-    /// What an option is like.
+    /// What an option is like. Nobody is asked whether there is an error where none is: clients do that with each connection.
     pub fn option(&mut self, id: Id, at: i32, name: i32, room: usize) -> Result<Value, Errno> {
         self.find(id)?;
+        let is_sound = is_error(at, name)
+            && !self.is_lost
+            && self.in_use(id).is_some_and(|status| !status.mask().has(Mask::ERR));
+        if is_sound {
+            return Ok(Value::int(0, room));
+        }
         let room = room.min(u32::MAX as usize);
         let mut from = self.ask(Verb::Option, id, |to| (at, (name, room as u32)).put(to))?;
         let value = from.slice(from.left()).map_err(malformed)?;

@@ -89,11 +89,14 @@ impl Remote {
         Some(Here { own, record, chunks, inward, outward, is_lost })
     }
 
-    /// Whether a switch cannot be refused: it is a stream that is connected, or about to be, or listens.
-    pub(super) fn takes_switches(&mut self, id: Id) -> bool {
-        let Some(here) = self.here(id) else { return false };
-        let status = here.status();
-        here.own.datagrams.is_none() && (status.flows() || status.mask().is_empty())
+    /// How a stream is that is connected, or about to be, or listens: no switch is refused there. `None`: it is another one, or the
+    /// worker's answer counts.
+    pub(super) fn in_use(&mut self, id: Id) -> Option<Status> {
+        if self.is_answered() {
+            return None;
+        }
+        let here = self.here(id).filter(|here| here.own.datagrams.is_none())?;
+        Some(here.status()).filter(|status| status.flows() || status.mask().is_empty())
     }
 
     /// What `poll` says of a session.

@@ -8,6 +8,7 @@ use crate::errno::Errno;
 
 pub use stamps::Stamps;
 
+use super::level;
 use super::value::Fixed;
 
 /// Names (`asm-generic/socket.h`).
@@ -63,6 +64,11 @@ mod name {
     pub(super) const TXREHASH: i32 = 74;
     pub(super) const PASSPIDFD: i32 = 76;
     pub(super) const PEERPIDFD: i32 = 77;
+}
+
+/// Whether it is `SO_ERROR`.
+pub(crate) fn is_error(level: i32, name: i32) -> bool {
+    (level, name) == (level::SOCKET, name::ERROR)
 }
 
 /// What is as it is. What would take a privilege is refused to everybody.

@@ -34,3 +34,26 @@ fn the_end_of_data_comes_behind_what_waits_in_the_stack() {
     }
     assert!(got == data[..sent] && !bed.is_broken());
 }
+
+#[test]
+fn nobody_is_asked_for_an_error_where_none_is() {
+    // SO_ERROR.
+    let error = |bed: &mut Bed| bed.remote.option(SERVER, 1, 4, 4).map(|value| value.to_vec());
+    let none = 0_i32.to_ne_bytes();
+    let mut bed = Bed::connected(64);
+    assert_eq!(unasked(&mut bed, error).unwrap(), none);
+    bed.peer(|peer, _| peer.abort(CLIENT));
+    bed.settle();
+    assert_eq!(error(&mut bed).unwrap(), Errno::CONNRESET.0.to_ne_bytes());
+    assert_eq!(error(&mut bed).unwrap(), none);
+    let mut bed = Bed::new(64);
+    bed.remote.add_ports(20_000, 16);
+    bed.remote.open(SERVER, Domain::V4, Kind::Stream).unwrap();
+    let begun = bed.remote.connect(SERVER, at(1, 0).ip(), at(2, 80));
+    assert_eq!(begun, Err(Errno::INPROGRESS));
+    assert_eq!(unasked(&mut bed, error).unwrap(), none);
+    // Nobody listens there.
+    bed.settle();
+    assert_eq!(error(&mut bed).unwrap(), Errno::CONNREFUSED.0.to_ne_bytes());
+    assert!(!bed.is_broken());
+}
