@@ -23,6 +23,8 @@ pub(super) enum Verb {
     AvoidPaths,
     /// A stream like others. No answer.
     OpenLike,
+    /// A connection sends no more, which it cannot refuse. No answer.
+    Finish,
     /// Until when nothing is answered with a reset. No answer.
     KeepQuiet,
     /// The same of a port. No answer.
@@ -104,6 +106,7 @@ carried_as!(Verb {
     Self::SpareResets => 39 => Self::SpareResets,
     Self::OpenDatagrams => 40 => Self::OpenDatagrams,
     Self::FallQuiet => 41 => Self::FallQuiet,
+    Self::Finish => 42 => Self::Finish,
 });
 
 carried_as!(Kind {

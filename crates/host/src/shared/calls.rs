@@ -8,7 +8,7 @@ use transport::moving::{Carried, Writer};
 
 use super::PIECE;
 use super::call::{Verb, command, malformed, put_ends, put_options, put_outgoing};
-use super::own::{Datagrams, Kept};
+use super::own::{Datagrams, Kept, Status};
 use super::remote::Remote;
 use crate::close::Lingering;
 use crate::errno::Errno;
@@ -178,12 +178,17 @@ impl Remote {
         }
     }
 
-    /// Ends one or both directions.
+    /// Ends one or both directions. Nobody is asked where a connection is to send no more, as servers have it before they close it.
     pub fn shutdown(&mut self, id: Id, how: How) -> Result<(), Errno> {
         self.find(id)?;
+        let is_sure = how == How::Write && self.in_use(id).is_some_and(Status::takes);
         if let Ok(own) = self.own(id) {
             own.shut.0 |= how.reads();
             own.shut.1 |= how.writes();
+        }
+        if is_sure {
+            self.say(command(Verb::Finish, id, |_| {}));
+            return Ok(());
         }
         self.tell(Verb::Shutdown, id, |to| how.put(to))
     }
@@ -258,9 +263,6 @@ impl Remote {
         };
         let goes_along = self.in_use(id).is_some();
         if let Some(sends) = switch_sends(at, name, value).filter(|_| goes_along) {
-            if self.is_lost {
-                return Err(Errno::NETDOWN);
-            }
             let switch = command(Verb::Switch, id, fill);
             if sends {
                 self.say(switch);
@@ -279,10 +281,8 @@ impl Remote {
     /// What an option is like. Nobody is asked whether there is an error where none is: clients do that with each connection.
     pub fn option(&mut self, id: Id, at: i32, name: i32, room: usize) -> Result<Value, Errno> {
         self.find(id)?;
-        let is_sound = is_error(at, name)
-            && !self.is_lost
-            && self.in_use(id).is_some_and(|status| !status.mask().has(Mask::ERR));
-        if is_sound {
+        let is_sound = |status: Status| !status.mask().has(Mask::ERR);
+        if is_error(at, name) && self.in_use(id).is_some_and(is_sound) {
             return Ok(Value::int(0, room));
         }
         let room = room.min(u32::MAX as usize);

@@ -89,10 +89,10 @@ impl Remote {
         Some(Here { own, record, chunks, inward, outward, is_lost })
     }
 
-    /// How a stream is that is connected, or about to be, or listens: no switch is refused there. `None`: it is another one, or the
-    /// worker's answer counts.
+    /// How a stream is that is connected, or about to be, or listens: no switch is refused there. `None`: it is another one, or it is
+    /// for the worker to say.
     pub(super) fn in_use(&mut self, id: Id) -> Option<Status> {
-        if self.is_answered() {
+        if self.is_answered() || self.is_lost {
             return None;
         }
         let here = self.here(id).filter(|here| here.own.datagrams.is_none())?;
@@ -122,6 +122,9 @@ impl Remote {
         // What does not fit is never there.
         let can_read = unread >= low_water.min(CAPACITY as usize / 2) || !over.is_empty() || shut.0;
         let ends = Mask::READ.when(can_read) | over | Mask::RDHUP.when(shut.0);
+        // The worker may not have come to it yet.
+        let has_ended = shut.1 && ends.has(Mask::RDHUP);
+        let ends = ends | Mask::HUP.when(has_ended);
         let can_write = shut.1 || !status.takes() || here.has_room();
         ends | Mask::WRITE.when(can_write)
     }

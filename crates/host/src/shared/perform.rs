@@ -22,7 +22,9 @@ impl Served {
         match verb {
             Verb::Receive => bare(self.receive(id)),
             Verb::Send => plain(self.send(id, from)),
-            Verb::Shutdown => bare(self.shutdown(id, from)),
+            Verb::Shutdown => {
+                bare(How::take(from).map_err(malformed).and_then(|how| self.shutdown(id, how)))
+            }
             Verb::Accept => self.accept(id, from),
             Verb::SetOption => self.set_option(id, from),
             Verb::OpenWith => self.open_with(id, from).unwrap_or_else(|error| bare(Err(error))),
@@ -149,8 +151,7 @@ impl Served {
         self.sessions.send(id, &[IoSlice::new(data)], outgoing).map(|sent| sent as u32)
     }
 
-    fn shutdown(&mut self, id: Id, from: &mut Reader<'_>) -> Result<(), Errno> {
-        let how = How::take(from).map_err(malformed)?;
+    pub(super) fn shutdown(&mut self, id: Id, how: How) -> Result<(), Errno> {
         if self.flow(id).moves() && how.writes() {
             self.attend(id, Mask::NONE);
             if self.unsent(id) > 0 {

@@ -12,7 +12,7 @@ use super::flow::{Closing, Flow, Leaving, Travelling};
 use crate::datagram::LONGEST;
 use crate::errno::Errno;
 use crate::mask::Mask;
-use crate::session::Id;
+use crate::session::{How, Id};
 use crate::sessions::Sessions;
 
 /// Commands that are done in one round, before others have their turn.
@@ -208,54 +208,8 @@ impl Served {
         };
         let id = Id(number);
         let is_there = number < self.end.plan.sessions();
-        match verb {
-            Verb::Look => {
-                if is_there && self.sessions.has(id) {
-                    self.attend(id, Mask::NONE);
-                }
-                return;
-            }
-            Verb::Close => {
-                if is_there {
-                    self.close(id);
-                }
-                return;
-            }
-            Verb::Switch => {
-                if is_there && self.sessions.has(id) {
-                    self.switch(id, &mut from);
-                }
-                return;
-            }
-            Verb::OpenLike => {
-                if is_there {
-                    self.open_like(id, &mut from);
-                }
-                return;
-            }
-            Verb::AvoidPaths => {
-                self.avoids_paths = true;
-                return;
-            }
-            Verb::KeepQuiet => {
-                if let Ok(until) = Carried::take(&mut from) {
-                    self.sessions.keep_quiet(until);
-                }
-                return;
-            }
-            Verb::SpareResets => {
-                if let Ok((port, until)) = Carried::take(&mut from) {
-                    self.sessions.spare_resets(port, until);
-                }
-                return;
-            }
-            Verb::FirstLink => {
-                if let Ok((remote, mtu)) = Carried::take(&mut from) {
-                    self.sessions.note_first_link(remote, mtu);
-                }
-                return;
-            }
-            _ => {}
+        if self.heed(verb, (id, is_there), &mut from) {
+            return;
         }
         let Ok(question) = u64::take(&mut from) else {
             self.is_broken = true;
@@ -271,5 +225,41 @@ impl Served {
         if self.end.answers.push(&numbered(question, &bytes), Meta::default()).is_err() {
             self.is_broken = true;
         }
+    }
+
+    /// Does what has no answer. `false`: it is a question.
+    fn heed(&mut self, verb: Verb, (id, is_there): (Id, bool), from: &mut Reader<'_>) -> bool {
+        let has_session = is_there && self.sessions.has(id);
+        match verb {
+            Verb::Look if has_session => self.attend(id, Mask::NONE),
+            Verb::Switch if has_session => self.switch(id, from),
+            Verb::Finish if has_session => {
+                let _ = self.shutdown(id, How::Write);
+                self.attend(id, Mask::NONE);
+            }
+            Verb::Close if has_session => {
+                self.close(id);
+            }
+            Verb::OpenLike if is_there => self.open_like(id, from),
+            Verb::Look | Verb::Switch | Verb::Finish | Verb::Close | Verb::OpenLike => {}
+            Verb::AvoidPaths => self.avoids_paths = true,
+            Verb::KeepQuiet => {
+                if let Ok(until) = Carried::take(from) {
+                    self.sessions.keep_quiet(until);
+                }
+            }
+            Verb::SpareResets => {
+                if let Ok((port, until)) = Carried::take(from) {
+                    self.sessions.spare_resets(port, until);
+                }
+            }
+            Verb::FirstLink => {
+                if let Ok((remote, mtu)) = Carried::take(from) {
+                    self.sessions.note_first_link(remote, mtu);
+                }
+            }
+            _ => return false,
+        }
+        true
     }
 }

@@ -57,3 +57,28 @@ fn nobody_is_asked_for_an_error_where_none_is() {
     assert_eq!(error(&mut bed).unwrap(), Errno::CONNREFUSED.0.to_ne_bytes());
     assert!(!bed.is_broken());
 }
+
+#[test]
+fn nobody_is_asked_to_send_no_more() {
+    let shut = |bed: &mut Bed| bed.remote.shutdown(SERVER, How::Write);
+    let mut bed = Bed::connected(64);
+    let data = bytes(100_000);
+    assert_eq!(bed.write(&data), Ok(data.len()));
+    assert_eq!(unasked(&mut bed, shut), Ok(()));
+    assert_eq!(bed.write(b"more"), Err(Errno::PIPE));
+    assert_eq!(bed.peer_reads_to_its_end(), data);
+    assert!(!bed.remote.mask(SERVER).has(Mask::HUP), "the peer may send");
+    let mut bed = Bed::connected(64);
+    bed.peer(|peer, _| peer.shutdown(CLIENT, How::Write).unwrap());
+    bed.settle();
+    assert_eq!(unasked(&mut bed, shut), Ok(()));
+    assert!(bed.remote.mask(SERVER).has(Mask::HUP), "at once");
+    bed.settle();
+    assert_eq!(bed.peer_reads(9), Ok(vec![]));
+    // Where it may fail, it is asked.
+    bed.peer(|peer, _| peer.close(CLIENT));
+    bed.remote.close(SERVER);
+    bed.remote.open(SERVER, Domain::V4, Kind::Stream).unwrap();
+    assert_eq!(shut(&mut bed), Err(Errno::NOTCONN));
+    assert!(!bed.is_broken());
+}
