@@ -94,6 +94,14 @@ impl Sessions {
         }
     }
 
+    /// `connect` has said that a connection is established, for a process that saw so itself.
+    pub(crate) fn note_connected(&mut self, id: Id) {
+        let Ok(session) = self.get_mut(id) else { return };
+        if session.progress == Progress::Connecting && matches!(session.role, Role::Connection(_)) {
+            session.progress = Progress::Connected;
+        }
+    }
+
     /// Sends a SYN.
     pub(crate) fn begin(
         &mut self,

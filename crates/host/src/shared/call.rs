@@ -25,6 +25,8 @@ pub(super) enum Verb {
     OpenLike,
     /// A connection sends no more, which it cannot refuse. No answer.
     Finish,
+    /// `connect` has said that a connection is established. No answer.
+    Conclude,
     /// Until when nothing is answered with a reset. No answer.
     KeepQuiet,
     /// The same of a port. No answer.
@@ -107,6 +109,7 @@ carried_as!(Verb {
     Self::OpenDatagrams => 40 => Self::OpenDatagrams,
     Self::FallQuiet => 41 => Self::FallQuiet,
     Self::Finish => 42 => Self::Finish,
+    Self::Conclude => 43 => Self::Conclude,
 });
 
 carried_as!(Kind {

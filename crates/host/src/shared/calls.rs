@@ -105,9 +105,13 @@ impl Remote {
         Ok(ends)
     }
 
-    /// Connects a socket, from an address.
+    /// Connects a socket, from an address. Nobody is asked whether that has succeeded.
     pub fn connect(&mut self, id: Id, source: IpAddr, remote: SocketAddr) -> Result<(), Errno> {
         self.find(id)?;
+        if self.takes_connected(id) {
+            self.say_along(command(Verb::Conclude, id, |_| {}));
+            return Ok(());
+        }
         let done = self.tell(Verb::Connect, id, |to| {
             source.put(to);
             remote.put(to);
@@ -122,11 +126,20 @@ impl Remote {
             self.end(id);
             return Err(Errno::NOBUFS);
         }
+        if let Ok(own) = self.own(id) {
+            own.connecting = matches!(done, Err(Errno::INPROGRESS | Errno::ALREADY));
+        }
         if let Some(known) = self.datagrams(id) {
             known.name = None;
             known.has_peer = done.is_ok() && remote.port() != 0;
         }
         done
+    }
+
+    /// Whether a connect that has begun has led to a connection, of which it is told once.
+    fn takes_connected(&mut self, id: Id) -> bool {
+        let is_connected = self.in_use(id).is_some_and(Status::takes);
+        self.own(id).is_ok_and(|own| is_connected && std::mem::take(&mut own.connecting))
     }
 
     /// Makes a socket one that is not connected.
@@ -185,6 +198,7 @@ impl Remote {
         if let Ok(own) = self.own(id) {
             own.shut.0 |= how.reads();
             own.shut.1 |= how.writes();
+            own.connecting = false;
         }
         if is_sure {
             self.say(command(Verb::Finish, id, |_| {}));

@@ -21,6 +21,8 @@ pub(super) struct Own {
     pub(super) outward: Writer,
     /// It has ended this direction itself: reading, writing.
     pub(super) shut: (bool, bool),
+    /// `connect` has begun, and has not said how that ended.
+    pub(super) connecting: bool,
     pub(super) kept: Kept,
     /// In the list of those that have chunks.
     pub(super) listed: bool,

@@ -237,11 +237,13 @@ impl Served {
                 let _ = self.shutdown(id, How::Write);
                 self.attend(id, Mask::NONE);
             }
+            Verb::Conclude if has_session => self.sessions.note_connected(id),
             Verb::Close if has_session => {
                 self.close(id);
             }
             Verb::OpenLike if is_there => self.open_like(id, from),
-            Verb::Look | Verb::Switch | Verb::Finish | Verb::Close | Verb::OpenLike => {}
+            Verb::Look | Verb::Switch | Verb::Finish => {}
+            Verb::Conclude | Verb::Close | Verb::OpenLike => {}
             Verb::AvoidPaths => self.avoids_paths = true,
             Verb::KeepQuiet => {
                 if let Ok(until) = Carried::take(from) {

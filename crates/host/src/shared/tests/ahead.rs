@@ -40,12 +40,8 @@ fn nobody_waits_for_a_stream_like_others() {
 fn streams_come_and_go_at_one_number_while_the_worker_is_behind() {
     let mut bed = Bed::new(64);
     let template = prepare(&mut bed);
-    bed.peer(|peer, _| {
-        peer.open(LISTENER, Domain::V4, Kind::Stream).unwrap();
-        peer.bind(LISTENER, at(2, 80)).unwrap();
-        peer.listen(LISTENER, 8).unwrap();
-    });
-    for round in 1..4 {
+    bed.peer_listens();
+    for round in 1..4_u8 {
         bed.remote.open_like(SERVER, &template).unwrap();
         assert_eq!((bed.remote.mask(SERVER), bed.remote.pending(SERVER)), (FRESH, Ok(0)));
         assert_eq!(connect(&mut bed), Err(Errno::INPROGRESS));

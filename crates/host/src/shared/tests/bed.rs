@@ -159,6 +159,15 @@ impl Bed {
         act(&mut host.peer, now)
     }
 
+    /// The peer listens at port 80.
+    pub(super) fn peer_listens(&mut self) {
+        self.peer(|peer, _| {
+            peer.open(LISTENER, Domain::V4, Kind::Stream).unwrap();
+            peer.bind(LISTENER, at(2, 80)).unwrap();
+            peer.listen(LISTENER, 8).unwrap();
+        });
+    }
+
     /// What the process is told of a session.
     pub(super) fn told(&mut self, id: Id) -> Mask {
         self.remote.hear();

@@ -82,3 +82,24 @@ fn nobody_is_asked_to_send_no_more() {
     assert_eq!(shut(&mut bed), Err(Errno::NOTCONN));
     assert!(!bed.is_broken());
 }
+
+#[test]
+fn nobody_is_asked_whether_a_connection_is_established() {
+    let connect = |bed: &mut Bed| bed.remote.connect(SERVER, at(1, 0).ip(), at(2, 80));
+    for is_shut in [false, true] {
+        let mut bed = Bed::new(64);
+        bed.peer_listens();
+        bed.remote.add_ports(20_000, 16);
+        bed.remote.open(SERVER, Domain::V4, Kind::Stream).unwrap();
+        assert_eq!(connect(&mut bed), Err(Errno::INPROGRESS));
+        assert_eq!(connect(&mut bed), Err(Errno::ALREADY));
+        bed.settle();
+        if is_shut {
+            bed.remote.shutdown(SERVER, How::Write).unwrap();
+        } else {
+            assert_eq!(unasked(&mut bed, connect), Ok(()));
+        }
+        assert_eq!(connect(&mut bed), Err(Errno::ISCONN));
+        assert!(!bed.is_broken());
+    }
+}
