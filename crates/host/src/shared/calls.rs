@@ -101,8 +101,15 @@ impl Remote {
         let accepted = self.call(Verb::Accept, listener, |to| new.0.put(to));
         let (ends, kept): Accepted = accepted?;
         self.begin(new);
-        self.own(new)?.kept = kept;
+        let own = self.own(new)?;
+        (own.kept, own.ends) = (kept, Some(ends));
         Ok(ends)
+    }
+
+    /// The ends of a connection that was accepted, as long as nothing is wrong with it.
+    fn ends(&mut self, id: Id) -> Option<(SocketAddr, SocketAddr)> {
+        self.in_use(id).filter(|status| status.takes())?;
+        self.own(id).ok()?.ends
     }
 
     /// Connects a socket, from an address. Nobody is asked whether that has succeeded.
@@ -246,6 +253,10 @@ impl Remote {
         if let Some(name) = self.own(id)?.datagrams.and_then(|known| known.name) {
             return Ok(name);
         }
+        // Asked for by many servers when they accept one.
+        if let Some((local, _)) = self.ends(id) {
+            return Ok(local);
+        }
         let name: SocketAddr = self.call(Verb::Name, id, |_| {})?;
         if let Some(known) = self.datagrams(id) {
             known.name = Some(name).filter(|name| name.port() != 0);
@@ -256,6 +267,9 @@ impl Remote {
     /// Its remote address.
     pub fn peer(&mut self, id: Id) -> Result<SocketAddr, Errno> {
         self.find(id)?;
+        if let Some((_, remote)) = self.ends(id) {
+            return Ok(remote);
+        }
         self.call(Verb::Peer, id, |_| {})
     }
 

@@ -18,7 +18,7 @@ fn while_one_call_waits_others_go_on() {
     bed.settle();
     assert_eq!(bed.read(10).unwrap(), b"GET /");
     assert_eq!(bed.write(b"200 OK"), Ok(6));
-    assert_eq!(bed.remote.name(SERVER), Ok(at(1, 80)), "another question");
+    assert_eq!(bed.remote.name(LISTENER), Ok(at(1, 80)), "another question");
     bed.remote.resume_call(question.wait());
     assert_eq!(nodelay(&mut bed).unwrap(), 0_i32.to_ne_bytes());
     assert!(bed.remote.end_call().is_none() && !bed.is_broken());

@@ -103,3 +103,17 @@ fn nobody_is_asked_whether_a_connection_is_established() {
         assert!(!bed.is_broken());
     }
 }
+
+#[test]
+fn nobody_is_asked_for_the_addresses_of_what_was_accepted() {
+    let mut bed = Bed::connected(64);
+    let ends = |bed: &mut Bed| (bed.remote.name(SERVER), bed.remote.peer(SERVER));
+    let (local, remote) = unasked(&mut bed, ends);
+    assert_eq!((local, remote.unwrap().ip()), (Ok(at(1, 80)), at(2, 0).ip()));
+    let from = bed.peer(|peer, _| peer.name(CLIENT));
+    assert_eq!(remote, from);
+    bed.peer(|peer, _| peer.abort(CLIENT));
+    bed.settle();
+    assert_eq!(bed.remote.peer(SERVER), Err(Errno::NOTCONN));
+    assert!(!bed.is_broken());
+}
