@@ -10,6 +10,7 @@ use crate::settings::{
     FIN_WAIT_2, Settings, flag, from_millis, retransmission_seconds, retransmissions,
 };
 
+use super::socket::is_keepalive;
 use super::value::{Fixed, int, within};
 use super::{Value, level};
 
@@ -77,11 +78,16 @@ const NAME: usize = 16;
 
 /// Whether data may be sent at once because of this option. `None`: a connection may refuse it, or it has other effects.
 pub(crate) fn switch_sends(level: i32, name: i32, value: &[u8]) -> Option<bool> {
-    let on = int(value).ok()? != 0;
+    let number = int(value).ok()?;
+    let is_within = |most| within(number, 1, most).is_ok();
     match (level, name) {
-        (level::TCP, name::NODELAY) => Some(on),
-        (level::TCP, name::CORK) => Some(!on),
-        _ => None,
+        (level::TCP, name::NODELAY) => Some(number != 0),
+        (level::TCP, name::CORK) => Some(number == 0),
+        (level::TCP, name::KEEPIDLE | name::KEEPINTVL) => {
+            is_within(LONGEST_KEEPALIVE).then_some(false)
+        }
+        (level::TCP, name::KEEPCNT) => is_within(MOST_PROBES).then_some(false),
+        _ => is_keepalive(level, name).then_some(false),
     }
 }
 

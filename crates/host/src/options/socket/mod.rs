@@ -66,6 +66,11 @@ mod name {
     pub(super) const PEERPIDFD: i32 = 77;
 }
 
+/// Whether it is `SO_KEEPALIVE`, which no stream refuses.
+pub(super) fn is_keepalive(level: i32, name: i32) -> bool {
+    (level, name) == (level::SOCKET, name::KEEPALIVE)
+}
+
 /// Whether it is `SO_ERROR`.
 pub(crate) fn is_error(level: i32, name: i32) -> bool {
     (level, name) == (level::SOCKET, name::ERROR)

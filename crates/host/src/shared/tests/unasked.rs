@@ -117,3 +117,22 @@ fn nobody_is_asked_for_the_addresses_of_what_was_accepted() {
     assert_eq!(bed.remote.peer(SERVER), Err(Errno::NOTCONN));
     assert!(!bed.is_broken());
 }
+
+#[test]
+fn nobody_is_asked_for_keepalive() {
+    let mut bed = Bed::connected(64);
+    let set = |bed: &mut Bed, level, name, value: i32| {
+        bed.remote.set_option(SERVER, level, name, &value.to_ne_bytes())
+    };
+    // SO_KEEPALIVE, TCP_KEEPIDLE, TCP_KEEPINTVL, TCP_KEEPCNT.
+    for (level, name, value) in [(1, 9, 1), (6, 4, 300), (6, 5, 60), (6, 6, 3)] {
+        assert_eq!(unasked(&mut bed, |bed| set(bed, level, name, value)), Ok(()));
+        let is = bed.remote.option(SERVER, level, name, 4).unwrap();
+        assert_eq!(&*is, value.to_ne_bytes());
+    }
+    // What may be wrong is asked about.
+    for (name, value) in [(4, 0), (5, 32_768), (6, 128)] {
+        assert_eq!(set(&mut bed, 6, name, value), Err(Errno::INVAL));
+    }
+    assert!(!bed.is_broken());
+}
