@@ -106,7 +106,7 @@ impl Remote {
         Ok(ends)
     }
 
-    /// The ends of a connection that was accepted, as long as nothing is wrong with it.
+    /// The ends of a connection, as long as nothing is wrong with it.
     fn ends(&mut self, id: Id) -> Option<(SocketAddr, SocketAddr)> {
         self.in_use(id).filter(|status| status.takes())?;
         self.own(id).ok()?.ends
@@ -114,15 +114,21 @@ impl Remote {
 
     /// Connects a socket, from an address. Nobody is asked whether that has succeeded.
     pub fn connect(&mut self, id: Id, source: IpAddr, remote: SocketAddr) -> Result<(), Errno> {
+        type Begun = (i32, Option<(SocketAddr, SocketAddr)>);
         self.find(id)?;
         if self.takes_connected(id) {
             self.say_along(command(Verb::Conclude, id, |_| {}));
             return Ok(());
         }
-        let done = self.tell(Verb::Connect, id, |to| {
+        let begun: Result<Begun, Errno> = self.call(Verb::Connect, id, |to| {
             source.put(to);
             remote.put(to);
         });
+        let (done, ends) = match begun {
+            Ok((0, ends)) => (Ok(()), ends),
+            Ok((error, ends)) => (Err(Errno(error)), ends),
+            Err(error) => (Err(error), None),
+        };
         if done == Err(Errno::IOCBQUEUED) {
             return done;
         }
@@ -135,6 +141,7 @@ impl Remote {
         }
         if let Ok(own) = self.own(id) {
             own.connecting = matches!(done, Err(Errno::INPROGRESS | Errno::ALREADY));
+            own.ends = ends.or(own.ends);
         }
         if let Some(known) = self.datagrams(id) {
             known.name = None;
@@ -253,7 +260,7 @@ impl Remote {
         if let Some(name) = self.own(id)?.datagrams.and_then(|known| known.name) {
             return Ok(name);
         }
-        // Asked for by many servers when they accept one.
+        // Asked for by many programs as soon as there is one.
         if let Some((local, _)) = self.ends(id) {
             return Ok(local);
         }

@@ -23,7 +23,7 @@ pub(super) struct Own {
     pub(super) shut: (bool, bool),
     /// `connect` has begun, and has not said how that ended.
     pub(super) connecting: bool,
-    /// The local and the remote address of a connection that was accepted.
+    /// The local and the remote address of its connection, as an answer has said.
     pub(super) ends: Option<(SocketAddr, SocketAddr)>,
     pub(super) kept: Kept,
     /// In the list of those that have chunks.

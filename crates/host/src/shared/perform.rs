@@ -76,8 +76,11 @@ impl Served {
                 let source = IpAddr::take(from).map_err(malformed)?;
                 let remote = SocketAddr::take(from).map_err(malformed)?;
                 let begun = sessions.connect(id, *now, source, remote);
+                let is_new = begun == Err(Errno::INPROGRESS);
+                let ends = sessions.name(id).ok().zip(sessions.latest_peer(id));
                 self.begun.push(id);
-                bare(begun)
+                let error = begun.err().map_or(0, |error| error.0);
+                plain(Ok((error, ends.filter(|_| is_new))))
             }
             Verb::Disconnect => {
                 let epoch = u32::take(from).map_err(malformed)?;

@@ -1,5 +1,6 @@
 //! What a process knows without asking its worker.
 
+use super::bed::LISTENER;
 use super::*;
 
 #[test]
@@ -105,9 +106,20 @@ fn nobody_is_asked_whether_a_connection_is_established() {
 }
 
 #[test]
-fn nobody_is_asked_for_the_addresses_of_what_was_accepted() {
-    let mut bed = Bed::connected(64);
+fn nobody_is_asked_for_the_addresses_of_a_connection() {
     let ends = |bed: &mut Bed| (bed.remote.name(SERVER), bed.remote.peer(SERVER));
+    let mut bed = Bed::new(64);
+    bed.peer_listens();
+    bed.remote.add_ports(20_000, 16);
+    bed.remote.open(SERVER, Domain::V4, Kind::Stream).unwrap();
+    let begun = bed.remote.connect(SERVER, at(1, 0).ip(), at(2, 80));
+    assert_eq!((begun, ends(&mut bed).1), (Err(Errno::INPROGRESS), Err(Errno::NOTCONN)));
+    bed.settle();
+    let (local, remote) = unasked(&mut bed, ends);
+    let accepted = bed.peer(|peer, _| peer.accept(LISTENER, CLIENT)).unwrap();
+    assert_eq!((local, remote), (Ok(accepted.1), Ok(at(2, 80))));
+    // Of one that is accepted.
+    let mut bed = Bed::connected(64);
     let (local, remote) = unasked(&mut bed, ends);
     assert_eq!((local, remote.unwrap().ip()), (Ok(at(1, 80)), at(2, 0).ip()));
     let from = bed.peer(|peer, _| peer.name(CLIENT));
