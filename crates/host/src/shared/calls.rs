@@ -8,6 +8,7 @@ use transport::moving::{Carried, Writer};
 
 use super::PIECE;
 use super::call::{Verb, command, malformed, put_ends, put_options, put_outgoing};
+use super::data::Here;
 use super::own::{Datagrams, Kept, Status};
 use super::remote::Remote;
 use crate::close::Lingering;
@@ -119,6 +120,11 @@ impl Remote {
         if self.takes_connected(id) {
             self.say_along(command(Verb::Conclude, id, |_| {}));
             return Ok(());
+        }
+        let is_closed = |here: &Here<'_>| here.own.datagrams.is_none() && !here.status().flows();
+        if let Some(here) = self.here(id).filter(is_closed) {
+            // What was shut down before is not of the connection that begins.
+            here.own.shut = (false, false);
         }
         let begun: Result<Begun, Errno> = self.call(Verb::Connect, id, |to| {
             source.put(to);

@@ -95,3 +95,17 @@ fn a_session_of_which_its_process_has_not_heard_gives_way() {
     assert_eq!(bed.remote.mask(SERVER), Mask::NONE);
     assert!(!bed.is_broken());
 }
+
+#[test]
+fn what_was_shut_down_before_it_was_connected_receives_and_sends() {
+    let mut bed = Bed::new(64);
+    let template = prepare(&mut bed);
+    bed.peer_listens();
+    bed.remote.open_like(SERVER, &template).unwrap();
+    assert_eq!(bed.remote.shutdown(SERVER, How::Both), Err(Errno::NOTCONN));
+    assert_eq!(connect(&mut bed), Err(Errno::INPROGRESS));
+    bed.settle();
+    assert_eq!(bed.remote.mask(SERVER), Mask::WRITE);
+    assert_eq!((bed.read(9), bed.write(b"GET /")), (Err(Errno::AGAIN), Ok(5)));
+    assert!(!bed.is_broken());
+}
