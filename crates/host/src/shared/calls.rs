@@ -138,8 +138,7 @@ impl Remote {
         if done == Err(Errno::IOCBQUEUED) {
             return done;
         }
-        if done == Err(Errno::BADF)
-            && self.here(id).is_some_and(|here| here.own.awaited.is_some())
+        if done == Err(Errno::BADF) && self.here(id).is_some_and(|here| here.own.awaited.is_some())
         {
             // The worker could not open it, for whatever reason.
             self.end(id);
