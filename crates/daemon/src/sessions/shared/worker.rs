@@ -21,6 +21,9 @@ const LONGEST: Duration = Duration::from_millis(100);
 const IDLE: Duration = Duration::from_secs(60);
 /// The longest while a process waits for something of which nobody rings.
 const WAITING: Duration = Duration::from_millis(5);
+/// How long it looks for work before it leaves its core to others between two looks: ns. What it waits for may be made by one of
+/// them.
+const ALONE: u64 = 2_000;
 
 /// The thread's state.
 struct Thread {
@@ -146,13 +149,19 @@ impl Thread {
         if budget == 0 {
             return false;
         }
-        let end = clock::now() + budget;
-        while clock::now() < end {
+        let begin = clock::now();
+        let mut now = begin;
+        while now < begin + budget {
             if self.tenants.iter().any(Tenant::has_work) {
                 self.spin.found();
                 return true;
             }
-            (0..8).for_each(|_| std::hint::spin_loop());
+            if now < begin + ALONE {
+                (0..8).for_each(|_| std::hint::spin_loop());
+            } else {
+                std::thread::yield_now();
+            }
+            now = clock::now();
         }
         false
     }
