@@ -3,7 +3,7 @@
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
-use client::session::Queues;
+use client::session::{Queues, STACK};
 use host::Plan;
 use shm::Segment;
 use shm::attach::Refusal;
@@ -14,16 +14,12 @@ use super::shared::{Arrival, Held, Most, Neighbourhood, state_bytes};
 use super::{Host, Lent, own_addresses};
 use crate::processes::{Debit, Theirs, grow, invalid, no_resources};
 
-/// Packet queues of a stack: slots of each ring, and bytes of packet in each; as processes have them.
-const SLOTS: u32 = 1024;
-const CAPACITY: u32 = 2048 - 64;
 /// Connections that are shown, and reset when the process dies.
 const SHOWN: u32 = 1 << 14;
 
-/// The queues of a process with so many sessions.
+/// The queues of a process with so many sessions: as large as those of a stack in the process.
 pub(super) fn queues(sessions: u32) -> OpenStack {
-    let claims = 2 * sessions;
-    OpenStack { slots: SLOTS, capacity: CAPACITY, claims, connections: SHOWN }
+    OpenStack { claims: 2 * sessions, connections: SHOWN, ..STACK }
 }
 
 impl<H: Host> Attached<H> {

@@ -25,7 +25,7 @@ pub(super) fn sessions(mut section: Section<'_>) -> Sessions {
         most: section.number("most", 512, 1..=4_096, "processes"),
         connections: section.number("connections", 256, 1..=4_096, "connections of one user"),
         stacks: section.number("stacks", 256, 1..=4_096, "stacks of one user"),
-        memory: section.number("memory", 512, 1..=1_048_576, "MiB"),
+        memory: section.number("memory", 768, 1..=1_048_576, "MiB"),
         listeners: section.number("listeners", 1_024, 1..=65_536, "listeners of one user"),
         leases: section.number("leases", 32, 1..=256, "ranges of ports of one user"),
         links: section.number("links", 64, 0..=1_024, "links of one process"),
