@@ -205,13 +205,11 @@ async fn elsewhere<R: Send + 'static>(
     run: impl FnOnce() -> R + Send + 'static,
 ) -> Result<R, FunctionError> {
     let call = Call::begin();
-    let done = spawn_blocking(move || {
-        let done = run();
-        drop(call);
-        done
-    });
+    // What comes too late is dropped before the call is over: that may run the function's code, too.
+    let done = spawn_blocking(move || (run(), call));
     match timeout(patience, done).await {
-        Ok(done) => done.map_err(|error| FunctionError::Thread(error.to_string())),
+        Ok(Ok((done, _))) => Ok(done),
+        Ok(Err(error)) => Err(FunctionError::Thread(error.to_string())),
         Err(_) => Err(FunctionError::Late(patience.as_secs())),
     }
 }
@@ -236,12 +234,26 @@ fn show(added: &Added) -> api::Function {
 mod tests {
     use super::*;
 
-    use std::sync::mpsc::channel;
+    use std::sync::mpsc::{Sender, channel};
+
+    /// Tells how many calls have not ended when it is dropped.
+    #[derive(Debug)]
+    struct Tells(Sender<usize>);
+
+    impl Drop for Tells {
+        fn drop(&mut self) {
+            let _ = self.0.send(CALLS.load(Ordering::Relaxed));
+        }
+    }
 
     #[tokio::test]
     async fn nobody_waits_for_ever_for_code_that_does_not_return() {
-        let (release, hangs) = channel::<()>();
-        let late = elsewhere(Duration::from_millis(20), move || hangs.recv()).await;
+        let ((release, hangs), (tell, told)) = (channel::<()>(), channel());
+        let run = move || {
+            let _ = hangs.recv();
+            Tells(tell)
+        };
+        let late = elsewhere(Duration::from_millis(20), run).await;
         assert!(matches!(late, Err(FunctionError::Late(0))), "{late:?}");
         // Others have threads, as long as they are few.
         assert_eq!(elsewhere(PATIENCE, || 7).await.unwrap(), 7);
@@ -251,5 +263,6 @@ mod tests {
         drop(more);
         assert!(check_calls().is_ok());
         release.send(()).unwrap();
+        assert_eq!(told.recv_timeout(PATIENCE), Ok(1), "what came late counts until it is dropped");
     }
 }
