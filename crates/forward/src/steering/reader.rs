@@ -210,9 +210,10 @@ impl SteeringReader {
 
     /// Whether a listener's member has taken a flow, other than `id`.
     pub(super) fn is_anothers(&self, id: StackId, flow: &Flow) -> Option<StackId> {
-        let entry = self.shared.ports(flow.protocol).listeners(flow.local.port())?;
-        let hash = self.hash(flow);
-        entry.serving(flow.local.ip()).find_map(|listener| listener.is_anothers(hash, flow, id))
+        let ports = self.shared.ports(flow.protocol);
+        let loaded = ports.listeners.get(usize::from(flow.local.port()))?.load();
+        let (listeners, hash) = (loaded.as_deref()?, self.hash(flow));
+        listeners.serving(flow.local.ip()).find_map(|listener| listener.is_anothers(hash, flow, id))
     }
 
     pub(super) fn hash(&self, flow: &Flow) -> u32 {
