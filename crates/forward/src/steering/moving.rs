@@ -57,6 +57,12 @@ impl Steering {
         self.redirects.get(flow)
     }
 
+    /// Whether that stack keeps it ([`Self::park`]).
+    #[must_use]
+    pub fn is_parked(&self, flow: &Flow) -> bool {
+        self.redirects.is_kept(flow)
+    }
+
     /// How many connections have moved to a stack, beside those that are its by leases and listeners.
     #[must_use]
     pub fn moved_to(&self, id: StackId) -> usize {

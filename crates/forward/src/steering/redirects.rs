@@ -55,7 +55,8 @@ pub(super) struct Redirects {
     shared: Arc<Shared>,
     four: FlowTable<16>,
     six: FlowTable<40>,
-    by_flow: HashMap<Flow, StackId>,
+    /// Whose each is, and whether that one keeps it.
+    by_flow: HashMap<Flow, (StackId, bool)>,
     by_stack: BTreeMap<StackId, BTreeSet<Flow>>,
     /// How many flows each local port has.
     by_port: BTreeMap<u16, usize>,
@@ -90,7 +91,12 @@ impl Redirects {
 
     /// Whose a flow is.
     pub(super) fn get(&self, flow: &Flow) -> Option<StackId> {
-        self.by_flow.get(flow).copied()
+        self.by_flow.get(flow).map(|(id, _)| *id)
+    }
+
+    /// Whether a flow is a stack's that keeps it.
+    pub(super) fn is_kept(&self, flow: &Flow) -> bool {
+        self.by_flow.get(flow).is_some_and(|(_, is_kept)| *is_kept)
     }
 
     /// All flows that a stack has this way.
@@ -125,8 +131,8 @@ impl Redirects {
             Key::V4(key) => self.four.insert(&key, value).map_err(|_| full)?,
             Key::V6(key) => self.six.insert(&key, value).map_err(|_| full)?,
         };
-        match self.by_flow.insert(*flow, id) {
-            Some(before) => self.leave(before, flow),
+        match self.by_flow.insert(*flow, (id, is_kept)) {
+            Some((before, _)) => self.leave(before, flow),
             None => *self.by_port.entry(flow.local.port()).or_default() += 1,
         }
         self.by_stack.entry(id).or_default().insert(*flow);
@@ -136,7 +142,7 @@ impl Redirects {
 
     /// A flow is again whose leases and listeners say. Gives whose it was.
     pub(super) fn end(&mut self, flow: &Flow) -> Option<StackId> {
-        let id = self.by_flow.remove(flow)?;
+        let (id, _) = self.by_flow.remove(flow)?;
         match Key::of(flow)? {
             Key::V4(key) => self.four.remove(&key),
             Key::V6(key) => self.six.remove(&key),

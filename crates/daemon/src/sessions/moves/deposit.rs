@@ -320,6 +320,10 @@ impl Sessions {
         let own_stack = self.moves.own().map(|(_, id)| id);
         let mut unwanted = Vec::new();
         for EndedFlow { flow, left } in flows {
+            // The next connection between the same ends has come, and this one made way for it.
+            if self.steering.is_parked(flow) {
+                continue;
+            }
             if own_stack.is_some() && self.steering.redirected(flow) == own_stack {
                 self.steering.end_redirect(flow);
             }

@@ -76,6 +76,17 @@ impl Bed {
         self.sessions.steering.park(own, &flow()).unwrap();
     }
 
+    /// The own stack has ended a connection, and then does not answer for it any more.
+    fn ends(&mut self, left: Option<Duration>) {
+        self.sessions.connections_over(&[flow()]);
+        self.frees(left);
+    }
+
+    /// It does not answer for one that it has ended any more.
+    fn frees(&mut self, left: Option<Duration>) {
+        self.sessions.flows_ended(&[EndedFlow { flow: flow(), left }], self.now);
+    }
+
     fn tend(&mut self, after: Duration) {
         self.sessions.tend(self.now + after);
     }
@@ -259,7 +270,7 @@ fn what_the_daemon_has_ended_waits_as_long_as_it_must() {
     for left in [None, Some(Duration::from_secs(59))] {
         bed.comes(own);
         bed.sessions.moves.orphans.insert(flow(), CHARGE);
-        bed.sessions.flows_ended(&[EndedFlow { flow: flow(), left }], bed.now);
+        bed.ends(left);
         assert_eq!((bed.redirected(), bed.held()), (None, Held::default()));
         assert_eq!(bed.sessions.steering.end_wait(&flow()), left.map(|_| own));
     }
@@ -281,6 +292,8 @@ fn the_next_connection_waits_for_none_that_the_daemon_has_ended() {
     // The next one comes to the daemon, too: the first counts no more, and its end says nothing of this one.
     assert_eq!(bed.sessions.park(own, &flow()), Ok(None));
     assert_eq!((find(), bed.held()), ((Some(own), Some(own)), Held::default()));
+    bed.frees(Some(Duration::from_secs(59)));
+    assert_eq!(find(), (Some(own), Some(own)));
     // What a process has is none of the own stack's.
     bed.sessions.steering.redirect(server, &flow()).unwrap();
     bed.sessions.connections_over(&[flow()]);
@@ -324,8 +337,7 @@ fn what_is_left_of_a_connection_makes_way_for_the_next() {
 fn what_is_closed_after_its_connection_has_ended_counts_no_more() {
     let mut bed = Bed::new();
     let (parking, own) = bed.sessions.own_stack().unwrap();
-    let (ended, holder) = ([EndedFlow { flow: flow(), left: None }], bed.one);
-    let (expected, flow, before) = (None, Some(flow()), None);
+    let (holder, expected, flow, before) = (bed.one, None, Some(flow()), None);
     let taking = Taking { parking, expected, flow, before, charge: CHARGE };
     for (first, imported) in [(true, Ok(None)), (false, Ok(None)), (true, Err(ImportError::Full))] {
         let id = bed.sessions.carry(7, holder.1).unwrap();
@@ -333,14 +345,14 @@ fn what_is_closed_after_its_connection_has_ended_counts_no_more() {
         bed.comes(own);
         bed.sessions.end_deposit(id, holder, (&taking, Vec::new()), Ok(None)).unwrap();
         // Its peer has ended it, and the next one between the same ends comes.
-        bed.sessions.flows_ended(&ended, bed.now);
+        bed.ends(None);
         bed.comes(own);
         if first {
             bed.sessions.carrier_closed(id);
         }
         let _ = bed.sessions.end_abandon(&taking, imported);
         bed.sessions.carrier_closed(id);
-        bed.sessions.flows_ended(&ended, bed.now);
+        bed.ends(None);
         assert_eq!((bed.redirected(), bed.held()), (None, Held::default()));
     }
 }
