@@ -356,3 +356,22 @@ fn what_is_closed_after_its_connection_has_ended_counts_no_more() {
         assert_eq!((bed.redirected(), bed.held()), (None, Held::default()));
     }
 }
+
+#[test]
+fn what_has_ended_counts_no_more_when_the_next_between_the_same_ends_leaves() {
+    let mut bed = Bed::new();
+    let (parking, own) = bed.sessions.own_stack().unwrap();
+    let (holder, expected, flow, before) = (bed.one, None, Some(flow()), None);
+    let taking = Taking { parking, expected, flow, before, charge: CHARGE };
+    let [first, next] = [(); 2].map(|()| {
+        let id = bed.sessions.carry(7, holder.1).unwrap();
+        bed.sessions.begin_deposit(id, holder).unwrap();
+        bed.comes(own);
+        bed.sessions.end_deposit(id, holder, (&taking, Vec::new()), Ok(None)).unwrap();
+        id
+    });
+    bed.sessions.carrier_closed(first);
+    assert!(bed.sessions.begin_withdraw(next, bed.two).is_ok());
+    bed.sessions.end_withdraw(next, bed.two, CHARGE, true);
+    assert_eq!(bed.held(), Held { carriers: 1, ..Held::default() });
+}

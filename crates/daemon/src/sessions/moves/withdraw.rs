@@ -69,6 +69,8 @@ impl Sessions {
                 {
                     self.steering.redirect(to, &flow).map_err(no_resources)?;
                     self.moves.withdrawn.insert(flow, Instant::now());
+                    // What the daemon was to end there has ended.
+                    self.moves.disown(&flow);
                 }
                 Ok(Answered::Take(Leaving { parking, own: mine, connection, debit, charge }))
             }
