@@ -16,7 +16,7 @@ use crate::workers::Crew;
 /// How long a function's own code may take to be loaded, and to make or destroy an instance. It goes on after that, and what it gives
 /// then is dropped.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// While so many calls of such code have not ended, no function is added: each has a thread.
+/// While so many calls of such code have not ended, no function is added, and none follows its port: each call has a thread.
 const MOST_CALLS: usize = 16;
 
 /// Calls that have not ended, whether somebody waits for them or not.
@@ -135,8 +135,7 @@ impl Added {
         file: PathBuf,
         bound: Option<PortId>,
     ) -> Result<Self, FunctionError> {
-        check_calls()?;
-        let object = elsewhere(PATIENCE, move || Object::load(&file)).await??;
+        let object = create(move || Object::load(&file)).await??;
         Ok(Self { id, asked, object, since: Instant::now(), bound })
     }
 
@@ -153,8 +152,7 @@ impl Added {
                 continue;
             }
             let (object, argument) = (self.object.clone(), self.asked.argument.clone());
-            let make = move || object.instance(&argument, bound);
-            let instance = elsewhere(PATIENCE, make).await??;
+            let instance = create(move || object.instance(&argument, bound)).await??;
             let (number, instance) = (worker_number(self.id), Box::new(instance));
             member.ask(move |state| state.add_function(number, instance)).get().await?;
         }
@@ -193,10 +191,15 @@ impl Drop for Call {
     }
 }
 
-/// Whether there may be more calls.
-fn check_calls() -> Result<(), FunctionError> {
+/// Runs what makes something, as [`elsewhere`], unless too many calls have not ended.
+async fn create<R: Send + 'static>(
+    make: impl FnOnce() -> R + Send + 'static,
+) -> Result<R, FunctionError> {
     let calls = CALLS.load(Ordering::Relaxed);
-    if calls >= MOST_CALLS { Err(FunctionError::Hanging(calls)) } else { Ok(()) }
+    if calls >= MOST_CALLS {
+        return Err(FunctionError::Hanging(calls));
+    }
+    elsewhere(PATIENCE, make).await
 }
 
 /// Runs what a shared object does on a thread where it may take its time, and waits for it for so long.
@@ -256,12 +259,11 @@ mod tests {
         let late = elsewhere(Duration::from_millis(20), run).await;
         assert!(matches!(late, Err(FunctionError::Late(0))), "{late:?}");
         // Others have threads, as long as they are few.
-        assert_eq!(elsewhere(PATIENCE, || 7).await.unwrap(), 7);
-        assert!(check_calls().is_ok());
+        assert_eq!(create(|| 7).await.unwrap(), 7);
         let more: Vec<Call> = (1..MOST_CALLS).map(|_| Call::begin()).collect();
-        assert!(matches!(check_calls(), Err(FunctionError::Hanging(_))));
+        assert!(matches!(create(|| 7).await, Err(FunctionError::Hanging(MOST_CALLS))));
         drop(more);
-        assert!(check_calls().is_ok());
+        assert!(create(|| 7).await.is_ok());
         release.send(()).unwrap();
         assert_eq!(told.recv_timeout(PATIENCE), Ok(1), "what came late counts until it is dropped");
     }
