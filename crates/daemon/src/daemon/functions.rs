@@ -29,7 +29,7 @@ impl Changing {
         };
         let added = Added::load(id, asked, file, bound).await?;
         if let Err(error) = added.install(&crew, bound).await {
-            added.uninstall(&crew).await;
+            added.unload(&crew).await;
             return Err(error);
         }
         Ok(self.lock().functions.push(added))
@@ -42,7 +42,7 @@ impl Changing {
             (daemon.functions.remove(id), daemon.workers.crew())
         };
         let Some(added) = added else { return false };
-        added.uninstall(&crew).await;
+        added.unload(&crew).await;
         true
     }
 

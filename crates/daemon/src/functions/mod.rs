@@ -169,6 +169,15 @@ impl Added {
         }
     }
 
+    /// The same, and unloads its shared object, which runs that one's finalisers.
+    pub(crate) async fn unload(self, crew: &Crew) {
+        self.uninstall(crew).await;
+        let id = self.id;
+        if let Err(error) = elsewhere(PATIENCE, move || drop(self)).await {
+            tracing::error!(function = id, "its shared object is not unloaded: {error}");
+        }
+    }
+
     /// Its number.
     pub(crate) fn id(&self) -> u32 {
         self.id
