@@ -15,7 +15,7 @@ use instance::{Instance, SMALL};
 /// How long the shared object takes to be unloaded.
 const SLOW: Duration = Duration::from_secs(4);
 
-/// So there is a worker, which has an instance.
+/// With it, there is a worker that gets an instance.
 const PORT: &str = r#"
 [[port]]
 name = "one"
