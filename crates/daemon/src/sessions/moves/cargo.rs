@@ -151,7 +151,36 @@ pub(in crate::sessions) fn written(own: &[u8], connection: &[u8]) -> Result<Owne
 mod tests {
     use super::*;
 
+    use transport::Seq;
+
     const MOST: usize = 1 << 20;
+
+    #[test]
+    fn who_has_acknowledged_the_end_is_told_nothing() {
+        let told = |state, remote: &str| {
+            let (local, remote) = ("192.0.2.1:80".parse().unwrap(), remote.parse().unwrap());
+            let summary = Summary {
+                ends: Ends { local, remote },
+                state,
+                is_half_open: false,
+                is_waiting: false,
+                receive: 0,
+                transmit: 0,
+                sequences: (Seq(1), Seq(2), Seq(3)),
+            };
+            let cargo = Cargo { own: vec![], connection: vec![], summary: Some(summary) };
+            cargo.last_words().is_some()
+        };
+        let peer = "198.51.100.7:5000";
+        for state in [State::Established, State::CloseWait, State::FinWait1, State::LastAck] {
+            assert!(told(state, peer), "{state:?}");
+        }
+        for state in [State::FinWait2, State::TimeWait, State::Closed] {
+            assert!(!told(state, peer), "{state:?}");
+        }
+        assert!(!told(State::Established, "224.0.0.1:5000"), "a group");
+        assert!(!told(State::Established, "[2001:db8::2]:5000"), "of another version");
+    }
 
     #[test]
     fn a_socket_without_a_connection_comes_and_goes() {
