@@ -264,7 +264,9 @@ fn the_same_where_it_had_moved_to_who_serves_nothing_here() {
     assert_eq!(find(), (Some(server), Some(server)), "the next one has begun");
     steering.park(own, &ours()).unwrap();
     assert_eq!(find(), (Some(own), Some(own)), "whatever others claim");
+    assert!(steering.is_parked(&ours()));
     steering.redirect(own, &ours()).unwrap();
     assert_eq!(find(), (Some(server), Some(server)), "it is not kept any more");
     assert_eq!(steering.redirected(&ours()), Some(own));
+    assert!(!steering.is_parked(&ours()));
 }
