@@ -102,6 +102,12 @@ impl Sessions {
         }
     }
 
+    /// Whether it is a stream that is neither connected nor about to be, and does not listen.
+    pub(crate) fn is_closed(&self, id: Id) -> bool {
+        let role = self.get(id).map(|session| session.role);
+        matches!(role, Ok(Role::Fresh | Role::Bound(_)))
+    }
+
     /// Sends a SYN.
     pub(crate) fn begin(
         &mut self,

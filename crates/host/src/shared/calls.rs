@@ -1,14 +1,13 @@
 //! The calls that are questions to the stack's worker.
 
 use std::io::IoSlice;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
 use transport::Ends;
 use transport::moving::{Carried, Writer};
 
 use super::PIECE;
 use super::call::{Verb, command, malformed, put_ends, put_options, put_outgoing};
-use super::data::Here;
 use super::own::{Datagrams, Kept, Status};
 use super::remote::Remote;
 use crate::close::Lingering;
@@ -113,70 +112,6 @@ impl Remote {
         self.own(id).ok()?.ends
     }
 
-    /// Connects a socket, from an address. Nobody is asked whether that has succeeded.
-    pub fn connect(&mut self, id: Id, source: IpAddr, remote: SocketAddr) -> Result<(), Errno> {
-        type Begun = (i32, Option<(SocketAddr, SocketAddr)>);
-        self.find(id)?;
-        if self.takes_connected(id) {
-            self.say_along(command(Verb::Conclude, id, |_| {}));
-            return Ok(());
-        }
-        let is_closed = |here: &Here<'_>| here.own.datagrams.is_none() && !here.status().flows();
-        if let Some(here) = self.here(id).filter(is_closed) {
-            // What was shut down before is not of the connection that begins.
-            here.own.shut = (false, false);
-        }
-        let begun: Result<Begun, Errno> = self.call(Verb::Connect, id, |to| {
-            source.put(to);
-            remote.put(to);
-        });
-        let (done, ends) = match begun {
-            Ok((0, ends)) => (Ok(()), ends),
-            Ok((error, ends)) => (Err(Errno(error)), ends),
-            Err(error) => (Err(error), None),
-        };
-        if done == Err(Errno::IOCBQUEUED) {
-            return done;
-        }
-        if done == Err(Errno::BADF) && self.here(id).is_some_and(|here| here.own.awaited.is_some())
-        {
-            // The worker could not open it, for whatever reason.
-            self.end(id);
-            return Err(Errno::NOBUFS);
-        }
-        if let Ok(own) = self.own(id) {
-            own.connecting = matches!(done, Err(Errno::INPROGRESS | Errno::ALREADY));
-            own.ends = ends.or(own.ends);
-        }
-        if let Some(known) = self.datagrams(id) {
-            known.name = None;
-            known.has_peer = done.is_ok() && remote.port() != 0;
-        }
-        done
-    }
-
-    /// Whether a connect that has begun has led to a connection, of which it is told once.
-    fn takes_connected(&mut self, id: Id) -> bool {
-        let is_connected = self.in_use(id).is_some_and(Status::takes);
-        self.own(id).is_ok_and(|own| is_connected && std::mem::take(&mut own.connecting))
-    }
-
-    /// Makes a socket one that is not connected.
-    pub fn disconnect(&mut self, id: Id) -> Result<(), Errno> {
-        self.find(id)?;
-        let (epoch, is_answered) = (self.next_epoch(), self.is_answered());
-        let done = self.tell(Verb::Disconnect, id, |to| epoch.put(to));
-        if let Some(known) = self.datagrams(id) {
-            if done != Err(Errno::IOCBQUEUED) {
-                (known.name, known.has_peer) = (None, false);
-            }
-        } else if !is_answered && !self.has_to_ask() {
-            // Already before the answer: other threads find what the worker clears meanwhile.
-            self.begin_again(id, epoch);
-        }
-        done
-    }
-
     /// Sends the pieces, one behind the other; gives how many bytes were taken.
     pub fn send(
         &mut self,
@@ -190,6 +125,9 @@ impl Remote {
         }
         if outgoing.urgent {
             return Err(Errno::OPNOTSUPP);
+        }
+        if outgoing.fast_open {
+            self.forget_connection(id);
         }
         let asks = outgoing.fast_open || self.is_answered();
         if let Some(sent) = (!asks).then(|| self.put(id, data)).flatten() {

@@ -17,6 +17,7 @@ mod asking;
 mod call;
 mod calls;
 mod closing;
+mod connecting;
 mod data;
 mod datagrams;
 mod flow;

@@ -124,6 +124,11 @@ impl Status {
         self.0 & FLOWS != 0
     }
 
+    /// Of a stream that is neither connected nor about to be, and does not listen.
+    pub(super) fn is_closed(self) -> bool {
+        !self.flows() && self.mask().has(Mask::HUP)
+    }
+
     pub(super) fn mask(self) -> Mask {
         Mask(self.0 & Mask::ALL.0)
     }

@@ -26,6 +26,7 @@ impl Served {
                 bare(How::take(from).map_err(malformed).and_then(|how| self.shutdown(id, how)))
             }
             Verb::Accept => self.accept(id, from),
+            Verb::Connect => self.connect(id, from).unwrap_or_else(|error| bare(Err(error))),
             Verb::SetOption => self.set_option(id, from),
             Verb::OpenWith => self.open_with(id, from).unwrap_or_else(|error| bare(Err(error))),
             Verb::OpenDatagrams => {
@@ -57,7 +58,7 @@ impl Served {
         id: Id,
         from: &mut Reader<'_>,
     ) -> Result<Vec<u8>, Errno> {
-        let Self { sessions, now, .. } = self;
+        let sessions = &mut self.sessions;
         Ok(match verb {
             Verb::Open => {
                 let domain = Domain::take(from).map_err(malformed)?;
@@ -72,16 +73,6 @@ impl Served {
                 plain(sessions.name(id))
             }
             Verb::Listen => bare(sessions.listen(id, i32::take(from).map_err(malformed)?)),
-            Verb::Connect => {
-                let source = IpAddr::take(from).map_err(malformed)?;
-                let remote = SocketAddr::take(from).map_err(malformed)?;
-                let begun = sessions.connect(id, *now, source, remote);
-                let is_new = begun == Err(Errno::INPROGRESS);
-                let ends = sessions.name(id).ok().zip(sessions.latest_peer(id));
-                self.begun.push(id);
-                let error = begun.err().map_or(0, |error| error.0);
-                plain(Ok((error, ends.filter(|_| is_new))))
-            }
             Verb::Disconnect => {
                 let epoch = u32::take(from).map_err(malformed)?;
                 let done = sessions.disconnect(id);
@@ -163,6 +154,22 @@ impl Served {
             }
         }
         self.sessions.shutdown(id, how)
+    }
+
+    /// Gives how that went, and both addresses of a connection that has begun.
+    fn connect(&mut self, id: Id, from: &mut Reader<'_>) -> Result<Vec<u8>, Errno> {
+        let source = IpAddr::take(from).map_err(malformed)?;
+        let remote = SocketAddr::take(from).map_err(malformed)?;
+        let begun = self.sessions.connect(id, self.now, source, remote);
+        let is_new = begun == Err(Errno::INPROGRESS);
+        let ends = self.sessions.name(id).ok().zip(self.sessions.latest_peer(id));
+        self.begun.push(id);
+        if self.sessions.is_closed(id) {
+            // One that was established before it failed: the next one flows when it is, too.
+            self.flow(id).flows = false;
+        }
+        let error = begun.err().map_or(0, |error| error.0);
+        Ok(plain(Ok((error, ends.filter(|_| is_new)))))
     }
 
     /// Gives both addresses, and what the process goes by itself.
