@@ -91,7 +91,8 @@ pub(crate) struct Walk {
 impl Walk {
     pub(crate) fn next(&mut self, leases: &mut Leases) -> Option<u16> {
         self.left = self.left.checked_sub(1)?;
-        let place = self.start.wrapping_add(self.at) % leases.total.max(1);
+        let place = u64::from(self.start) + u64::from(self.at);
+        let place = (place % u64::from(leases.total.max(1))) as u32;
         self.at = self.at.wrapping_add(1);
         if let Some(step) = self.counter.and_then(|counter| leases.steps.get_mut(counter)) {
             *step = self.at;
@@ -139,6 +140,11 @@ mod tests {
         assert_eq!(found, [10_240, 10_241, 10_242, 20_000, 20_001].map(Some));
         let mut walk = leases.towards(source, remote);
         assert_eq!(std::iter::from_fn(|| walk.next(&mut leases)).count(), 5);
+        // The same where the count passes 2^32.
+        let mut walk = Walk { start: u32::MAX, at: 0, left: 5, counter: None };
+        let all: std::collections::BTreeSet<_> =
+            std::iter::from_fn(|| walk.next(&mut leases)).collect();
+        assert_eq!(all.len(), 5);
         // Where a walk begins, and how far it has come, differs from peer to peer.
         let firsts: std::collections::BTreeSet<_> = (1..100)
             .map(|port| leases.towards(source, (source, port).into()).next(&mut leases))
