@@ -186,10 +186,10 @@ end "$backend"
 if [ "$LAB_ROUTER" = millrace ]; then
   check "nothing is left in the daemon" within 15 no_stacks
 
-  # 4. The line of `millrace exec` is about the stack that the program will ask for. Inline it takes 4 MiB for each worker of the
+  # 4. The line of `millrace exec` is about the stack that the program will ask for. Inline it takes 8 MiB for each worker of the
   # daemon's and 4 more, on a stack worker 40 more than that.
   line() { on router "$LAB_BIN/millrace" --socket "$lab_socket" exec --library "$preload" "$@" curl --version; }
-  least=$((4 * $(value "show workers" length))) fits=$((least + 24))
+  least=$((8 * $(value "show workers" length))) fits=$((least + 24))
   config '[sessions]' "memory = $fits"
   check "a reload with less memory for processes" millrace reload
   check "is enough for a program with its own stack" says "^millrace: curl runs on Millrace's stack;" line
