@@ -106,14 +106,6 @@ impl Sessions {
         Ok(self.get(id)?.settings.timeouts)
     }
 
-    /// `SO_RCVLOWAT`: bytes that a blocking read waits for.
-    ///
-    /// # Errors
-    /// [`Errno::BADF`].
-    pub fn receive_low_water(&self, id: Id) -> Result<usize, Errno> {
-        Ok(self.get(id)?.settings.receive_low_water as usize)
-    }
-
     /// What a datagram's receiver wants told.
     ///
     /// # Errors

@@ -108,8 +108,9 @@ impl World {
             Step::LowWater(side, bytes) => {
                 let value = bytes.to_ne_bytes();
                 self.sessions(side).set_option(IDS[side], 1, 18, &value).unwrap();
-                let told = self.sessions(side).receive_low_water(IDS[side]).unwrap();
-                self.ends[side].low_water = told;
+                let told = self.sessions(side).option(IDS[side], 1, 18, 4).unwrap();
+                let told = i32::from_ne_bytes(told[..].try_into().unwrap());
+                self.ends[side].low_water = told as usize;
             }
             Step::Abort(side) => {
                 if !self.broken {
