@@ -14,7 +14,7 @@ import time
 from hostile import PATIENCE, Ended, word
 from kinds import KINDS
 
-PROTOCOL = 10
+PROTOCOL = 11
 # How `host` marks a connection's bytes, so that some of the garbage is read further than that.
 MARK = b"MRHS"
 
