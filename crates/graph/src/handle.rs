@@ -2,14 +2,15 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::mpsc::{self, RecvTimeoutError, SyncSender, TrySendError};
+use std::sync::mpsc::{self, RecvTimeoutError, TrySendError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use rustix::thread::{CpuSet, sched_setaffinity};
 use thiserror::Error;
 
-use crate::worker::{self, Command, Stopped, WorkerState};
+use crate::commands::{CommandSender, commands};
+use crate::worker::{self, Stopped, WorkerState};
 use crate::{Counters, Doorbell, Exits, Graph, GraphError, PollMode};
 
 /// Commands that wait for a worker at most.
@@ -86,7 +87,7 @@ pub struct WorkerSetup {
 #[derive(Clone)]
 pub struct Remote {
     index: usize,
-    commands: SyncSender<Command>,
+    commands: CommandSender,
     doorbell: Arc<Doorbell>,
 }
 
@@ -112,7 +113,7 @@ impl Remote {
         &self,
         command: impl FnOnce(&mut WorkerState) + Send + 'static,
     ) -> Result<(), WorkerError> {
-        match self.commands.try_send(Box::new(command)) {
+        match self.commands.send(Box::new(command)) {
             Ok(()) => {
                 self.doorbell.ring();
                 Ok(())
@@ -144,7 +145,7 @@ impl WorkerHandle {
         make: impl FnOnce() -> Result<(Graph, Exits, T), GraphError> + Send + 'static,
     ) -> Result<(Self, T), WorkerError> {
         let WorkerSetup { index, core, entry, doorbell, burst, poll } = setup;
-        let (commands, inbox) = mpsc::sync_channel::<Command>(COMMANDS);
+        let (commands, inbox) = commands(COMMANDS);
         let (ready, started) = mpsc::sync_channel::<Result<_, WorkerError>>(1);
         let bell = Arc::clone(&doorbell);
         let start = move || {

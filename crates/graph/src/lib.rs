@@ -31,6 +31,7 @@ mod backoff;
 mod capture;
 mod classifier;
 mod client;
+mod commands;
 mod context;
 mod counters;
 mod deliveries;

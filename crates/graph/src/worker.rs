@@ -2,13 +2,13 @@
 
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
-use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use dpdk::BufferPool;
 use tables::ReaderSlot;
 
 use crate::backoff::{Backoff, Step};
+use crate::commands::Commands;
 use crate::function::{Function, Functions};
 use crate::receive::{Inbound, RxAssignment};
 use crate::{
@@ -28,9 +28,6 @@ const PAUSES: usize = 32;
 /// The longest sleep when every receive queue has an interrupt, so that somebody rings for
 /// everything: a second, so that whoever watches the counters sees that the worker lives.
 const RUNG: Duration = Duration::from_secs(1);
-
-/// What the control thread sends to a worker, run between two vectors.
-pub(crate) type Command = Box<dyn FnOnce(&mut WorkerState) + Send>;
 
 /// All that belongs to one worker. Commands get it.
 pub struct WorkerState {
@@ -287,7 +284,7 @@ impl WorkerState {
 /// The loop of one core: runs until a command stops it.
 pub(crate) fn run(
     mut state: WorkerState,
-    commands: &Receiver<Command>,
+    commands: &Commands,
     doorbell: &Arc<Doorbell>,
     mode: PollMode,
 ) {
@@ -328,12 +325,14 @@ pub(crate) fn run(
 }
 
 /// Commands, then a round.
-fn visit(state: &mut WorkerState, commands: &Receiver<Command>, now: u64) -> usize {
-    while let Ok(command) = commands.try_recv() {
-        command(state);
-        state.retire_rings();
-        if state.stop {
-            return 0;
+fn visit(state: &mut WorkerState, commands: &Commands, now: u64) -> usize {
+    if commands.have_come() {
+        while let Some(command) = commands.next() {
+            command(state);
+            state.retire_rings();
+            if state.stop {
+                return 0;
+            }
         }
     }
     if let Some(reader) = &state.reader {
@@ -343,12 +342,7 @@ fn visit(state: &mut WorkerState, commands: &Receiver<Command>, now: u64) -> usi
 }
 
 /// Says that it sleeps, looks once more, and sleeps if there is still nothing.
-fn sleep(
-    state: &mut WorkerState,
-    commands: &Receiver<Command>,
-    doorbell: &Doorbell,
-    longest: Duration,
-) {
+fn sleep(state: &mut WorkerState, commands: &Commands, doorbell: &Doorbell, longest: Duration) {
     doorbell.announce();
     // Every queue is armed, so no short cut.
     let rung = state.receive.iter_mut().fold(true, |rung, rx| rx.arm() & rung);
