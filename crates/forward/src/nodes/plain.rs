@@ -217,8 +217,7 @@ impl Ingress {
             }
             // Between addresses that have to be looked at more closely.
             let special = std::slice::from_ref(slot);
-            let plain = |slot| self.plain4::<HEADER, IP4, true>(vector.buffer_mut(slot)?);
-            if ip4.extend(special, plain) == 0 {
+            if ip4.extend(special, |slot| self.key4::<HEADER, IP4, true>(vector, slot)) == 0 {
                 break;
             }
             rest = after;
@@ -235,7 +234,7 @@ impl Ingress {
         vector: &mut Vector,
         block: &mut Block<u32>,
     ) -> usize {
-        block.extend(slots, |slot| self.plain4::<HEADER, IP, false>(vector.buffer_mut(slot)?))
+        block.extend(slots, |slot| self.key4::<HEADER, IP, false>(vector, slot))
     }
 
     /// The same of IPv6.
@@ -249,13 +248,13 @@ impl Ingress {
         block.extend(slots, |slot| self.plain6::<HEADER, IP>(vector.buffer_mut(slot)?))
     }
 
-    /// The destination address that IPv4 packets of a row without tags seem to have in common: it is that of a few of them, which
-    /// are not checked.
+    /// The destination address that IPv4 packets of a row without tags seem to have in common, as [`Self::plain4`] gives it: it is that
+    /// of a few of them, which are not checked.
     pub(super) fn common_destination(self, row: &[Option<Buffer>]) -> Option<u32> {
         let destination = |place: Option<&Option<Buffer>>| {
             let frame = place?.as_ref()?.data();
             let is_ip4 = word(frame, HEADER - 2) << KIND4 == self.kind4;
-            is_ip4.then(|| word(frame, HEADER + 16).swap_bytes())
+            is_ip4.then(|| word(frame, HEADER + 16))
         };
         let first = destination(row.first())?;
         let others = [1, row.len() / 2, row.len().saturating_sub(1)];
@@ -263,8 +262,18 @@ impl Ingress {
         alike.then_some(first)
     }
 
-    /// The destination address of a plain IPv4 packet, whose padding is taken off. `SPECIAL`: one between addresses that need a closer
-    /// look may be plain, too.
+    /// What is looked up for a plain IPv4 packet.
+    #[inline(always)]
+    fn key4<const HEADER: usize, const IP: usize, const SPECIAL: bool>(
+        self,
+        vector: &mut Vector,
+        slot: Slot,
+    ) -> Option<u32> {
+        self.plain4::<HEADER, IP, SPECIAL>(vector.buffer_mut(slot)?).map(u32::swap_bytes)
+    }
+
+    /// The destination address of a plain IPv4 packet as it lies in the header, little-endian; padding is taken off. `SPECIAL`: one
+    /// between addresses that need a closer look may be plain, too.
     #[inline(always)]
     pub(super) fn plain4<const HEADER: usize, const IP: usize, const SPECIAL: bool>(
         self,
@@ -292,7 +301,7 @@ impl Ingress {
             ORDINARY4[usize::from(source as u8)] & ORDINARY4[usize::from(destination as u8)];
         let plain = (ordinary || SPECIAL && neither_special(ip))
             && (is_filled || is_cut(buffer, HEADER, IP, length));
-        plain.then_some(destination.swap_bytes())
+        plain.then_some(destination)
     }
 
     /// The same of a plain IPv6 packet.

@@ -229,50 +229,53 @@ impl<N: Edge> ShortPath<V4, N> {
         }
         let start = slots.first().map_or(0, |slot| usize::from(*slot));
         let Some(row) = cx.vector.buffers.get_mut(start..start + slots.len()) else { return 0 };
-        let Some(key) = from.common_destination(row) else { return 0 };
+        let Some(destination) = from.common_destination(row) else { return 0 };
         let mut values = [0];
-        V4::look_up(&self.state, &[key], &mut values);
+        V4::look_up(&self.state, &[destination.swap_bytes()], &mut values);
         // Where a group or an answer is found, there is no plain next hop.
         let hop = self.state.next_hops.reader().words(values[0]);
         if !hop.is_plain_and_fresh() {
             return 0;
         }
-        let sent = write_run(from, key, hop, row);
+        let sent = write_run(from, destination, hop, row);
         cx.transmit_all(start..start + sent, hop.port());
         sent
     }
 }
 
-/// Checks and rewrites IPv4 packets to one destination, which has this next hop, and returns how many: up to one that is to another,
-/// is not plain or needs something else. As in [`ShortPath::transmit_run`], the loop calls nothing.
+/// Checks and rewrites IPv4 packets to one destination (as [`Ingress::plain4`] gives it), which has this next hop, and returns how
+/// many: up to one that is to another, is not plain or needs something else. As in [`ShortPath::transmit_run`], the loop calls
+/// nothing, and counts once.
 #[inline(never)]
 fn write_run(from: Ingress, destination: u32, hop: Words, row: &mut [Option<Buffer>]) -> usize {
     const HEADERS: usize = HEADER + ipv4::HEADER_LENGTH;
-    for (done, place) in row.iter_mut().enumerate() {
-        let Some(buffer) = place else { return done };
+    let mut done = 0;
+    while let Some(Some(buffer)) = row.get_mut(done) {
         if from.plain4::<HEADER, HEADERS, false>(buffer) != Some(destination)
             || !rewrite::write_leaving::<V4, false, false>(hop, buffer, HEADER)
         {
-            return done;
+            break;
         }
+        done += 1;
     }
-    row.len()
+    done
 }
 
-/// Rewrites packets without tags that have one next hop, and returns how many: up to one that needs something else. As in
-/// [`ShortPath::transmit_run`], the loop calls nothing.
+/// Rewrites packets without tags that have one next hop, and returns how many: up to one that needs something else. The loop is as
+/// that of [`write_run`].
 #[inline(never)]
 fn write_alike<F: Family>(hop: Words, row: &mut [Option<Buffer>]) -> usize {
     if !hop.is_plain_and_fresh() {
         return 0;
     }
-    for (done, place) in row.iter_mut().enumerate() {
-        let Some(buffer) = place else { return done };
+    let mut done = 0;
+    while let Some(Some(buffer)) = row.get_mut(done) {
         if !rewrite::write_leaving::<F, false, false>(hop, buffer, HEADER) {
-            return done;
+            break;
         }
+        done += 1;
     }
-    row.len()
+    done
 }
 
 /// The same with packets that have next hops of their own; fills in the ports that they leave by.
