@@ -77,14 +77,16 @@ fn packets_for_several_ports_keep_the_order_of_each() {
             let of = |n: &u8| if *n < waiting { port == 0 } else { (n % 3 == 0) == (port == 2) };
             (0..160).filter(of).collect()
         };
-        let sent = outside.sent(0);
-        assert!(sent.len() >= 64, "a burst does not wait");
-        assert!(outside.sent(2).is_empty(), "less than one does");
+        let [zero, two] = [outside.sent(0), outside.sent(2)];
+        assert!(zero.len() >= 16 && two.len() >= 16, "so many do not wait");
         outside.exits.output.flush_due(149, &outside.counters);
         assert!(outside.sent(2).is_empty());
         outside.exits.output.flush_due(150, &outside.counters);
-        assert_eq!(outside.sent(2), by(2));
-        assert_eq!([sent, outside.sent(0)].concat(), by(0));
+        let last = outside.sent(2);
+        // Behind 40 packets, the last part of the row has 19 for port 2, else 11.
+        assert_eq!(last.len(), if waiting == 40 { 0 } else { 11 }, "less does");
+        assert_eq!([two, last].concat(), by(2));
+        assert_eq!([zero, outside.sent(0)].concat(), by(0));
         assert!(outside.sent(1).is_empty());
     }
 }
