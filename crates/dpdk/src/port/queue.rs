@@ -159,16 +159,15 @@ impl Limits {
 #[inline(always)]
 fn front(slots: &mut [Option<Buffer>], mut allow: impl FnMut(&mut Buffer) -> bool) -> (u16, u64) {
     let (mut ready, mut bytes) = (0, 0);
-    // Over a slice, so that the loop counts once.
-    for slot in slots {
-        let Some(buffer) = slot else { break };
+    // By place, so that the loop counts once.
+    while let Some(Some(buffer)) = slots.get_mut(ready) {
         if !allow(buffer) {
             break;
         }
         bytes += buffer.len() as u64;
         ready += 1;
     }
-    (ready, bytes)
+    (ready as u16, bytes)
 }
 
 /// What a driver took of a burst.
