@@ -77,13 +77,19 @@ impl<K: Copy + Default> Block<K> {
         Self { slots: [0; BLOCK], keys: [K::default(); BLOCK], len: 0 }
     }
 
-    /// Takes the first slots, as many as there is room for, up to one that `key` gives nothing for; returns how many.
+    /// Takes the first packets of a row, whose slots these are, as many as there is room for, up to one that `key` gives nothing for;
+    /// returns how many.
     #[inline(always)]
-    fn extend(&mut self, slots: &[Slot], mut key: impl FnMut(Slot) -> Option<K>) -> usize {
+    fn extend(
+        &mut self,
+        slots: &[Slot],
+        row: &mut [Option<Buffer>],
+        key: impl Fn(&mut Buffer) -> Option<K>,
+    ) -> usize {
         let (places, keys) = (self.slots.get_mut(self.len..), self.keys.get_mut(self.len..));
         let mut taken = 0;
-        for (&slot, its) in slots.iter().zip(keys.unwrap_or_default()) {
-            let Some(key) = key(slot) else { break };
+        for (place, its) in row.iter_mut().zip(keys.unwrap_or_default()) {
+            let Some(key) = place.as_mut().and_then(&key) else { break };
             *its = key;
             taken += 1;
         }
@@ -179,7 +185,8 @@ impl Ingress {
         self.port == port && self.vlan == vlan_of(frame)
     }
 
-    /// Takes the first slots, at most a block of them, up to one that is not plain, and returns how many it took.
+    /// Takes the first slots, at most a block of them, up to one that is not plain, and returns how many it took. Of slots that are
+    /// no row, it is one.
     #[inline]
     pub(super) fn take(
         self,
@@ -191,11 +198,14 @@ impl Ingress {
         const IP4: usize = ipv4::HEADER_LENGTH;
         const IP6: usize = ipv6::HEADER_LENGTH;
         let slots = slots.get(..BLOCK).unwrap_or(slots);
+        let slots = if is_row(slots) { slots } else { slots.get(..1).unwrap_or_default() };
         (ip4.len, ip6.len) = (0, 0);
+        let start = slots.first().map_or(0, |slot| usize::from(*slot));
+        let Some(row) = vector.buffers.get_mut(start..start + slots.len()) else { return 0 };
         if self.is_tagged() {
-            self.take_block::<TAGGED, { TAGGED + IP4 }, { TAGGED + IP6 }>(slots, vector, ip4, ip6)
+            self.take_block::<TAGGED, { TAGGED + IP4 }, { TAGGED + IP6 }>(slots, row, ip4, ip6)
         } else {
-            self.take_block::<HEADER, { HEADER + IP4 }, { HEADER + IP6 }>(slots, vector, ip4, ip6)
+            self.take_block::<HEADER, { HEADER + IP4 }, { HEADER + IP6 }>(slots, row, ip4, ip6)
         }
     }
 
@@ -203,38 +213,36 @@ impl Ingress {
     fn take_block<const HEADER: usize, const IP4: usize, const IP6: usize>(
         self,
         slots: &[Slot],
-        vector: &mut Vector,
+        row: &mut [Option<Buffer>],
         ip4: &mut Block<u32>,
         ip6: &mut Block<u128>,
     ) -> usize {
-        let mut rest = slots;
-        while let [slot, after @ ..] = rest {
-            let run = self.take4::<HEADER, IP4>(rest, vector, ip4);
-            let run = if run > 0 { run } else { self.take6::<HEADER, IP6>(rest, vector, ip6) };
-            if run > 0 {
-                rest = rest.get(run..).unwrap_or(&[]);
-                continue;
-            }
-            // Between addresses that have to be looked at more closely.
-            let special = std::slice::from_ref(slot);
-            if ip4.extend(special, |slot| self.key4::<HEADER, IP4, true>(vector, slot)) == 0 {
+        let mut done = 0;
+        while done < slots.len() {
+            let (rest, row) = (&slots[done..], row.get_mut(done..).unwrap_or_default());
+            let run = self.take4::<HEADER, IP4, false>(rest, row, ip4);
+            let run = if run > 0 { run } else { self.take6::<HEADER, IP6>(rest, row, ip6) };
+            let run = if run > 0 { run } else { self.take4::<HEADER, IP4, true>(rest, row, ip4) };
+            if run == 0 {
                 break;
             }
-            rest = after;
+            done += run;
         }
-        slots.len() - rest.len()
+        done
     }
 
     /// Takes the first packets that are plain ones of IPv4, and returns how many. The loop calls nothing, so that what it compares
-    /// stays in registers.
+    /// stays in registers, unless packets between special addresses (`SPECIAL`) may be among them.
     #[inline(never)]
-    fn take4<const HEADER: usize, const IP: usize>(
+    fn take4<const HEADER: usize, const IP: usize, const SPECIAL: bool>(
         self,
         slots: &[Slot],
-        vector: &mut Vector,
+        row: &mut [Option<Buffer>],
         block: &mut Block<u32>,
     ) -> usize {
-        block.extend(slots, |slot| self.key4::<HEADER, IP, false>(vector, slot))
+        block.extend(slots, row, |buffer| {
+            self.plain4::<HEADER, IP, SPECIAL>(buffer).map(u32::swap_bytes)
+        })
     }
 
     /// The same of IPv6.
@@ -242,10 +250,10 @@ impl Ingress {
     fn take6<const HEADER: usize, const IP: usize>(
         self,
         slots: &[Slot],
-        vector: &mut Vector,
+        row: &mut [Option<Buffer>],
         block: &mut Block<u128>,
     ) -> usize {
-        block.extend(slots, |slot| self.plain6::<HEADER, IP>(vector.buffer_mut(slot)?))
+        block.extend(slots, row, |buffer| self.plain6::<HEADER, IP>(buffer))
     }
 
     /// The destination address that IPv4 packets of a row without tags seem to have in common, as [`Self::plain4`] gives it: it is that
@@ -260,16 +268,6 @@ impl Ingress {
         let others = [1, row.len() / 2, row.len().saturating_sub(1)];
         let alike = others.into_iter().all(|at| destination(row.get(at)) == Some(first));
         alike.then_some(first)
-    }
-
-    /// What is looked up for a plain IPv4 packet.
-    #[inline(always)]
-    fn key4<const HEADER: usize, const IP: usize, const SPECIAL: bool>(
-        self,
-        vector: &mut Vector,
-        slot: Slot,
-    ) -> Option<u32> {
-        self.plain4::<HEADER, IP, SPECIAL>(vector.buffer_mut(slot)?).map(u32::swap_bytes)
     }
 
     /// The destination address of a plain IPv4 packet as it lies in the header, little-endian; padding is taken off. `SPECIAL`: one
@@ -329,6 +327,13 @@ impl Ingress {
         let front = frame.first_chunk().map_or(0, |front| u64::from_le_bytes(*front));
         front << FRONT == self.front && (HEADER < TAGGED || word(frame, 12) & TAG == self.tag)
     }
+}
+
+/// Whether slots, which are in order, lie one behind the other.
+#[inline]
+pub(super) fn is_row(slots: &[Slot]) -> bool {
+    let [first, .., last] = slots else { return !slots.is_empty() };
+    usize::from(last.wrapping_sub(*first)) + 1 == slots.len()
 }
 
 /// The 4 bytes of a frame from `at` on, little-endian.

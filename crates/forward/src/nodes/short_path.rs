@@ -15,7 +15,7 @@ use wire::ipv4;
 
 use super::family::{Family, V4};
 use super::lookup;
-use super::plain::{BLOCK, Block, HEADER, Ingress};
+use super::plain::{BLOCK, Block, HEADER, Ingress, is_row};
 use super::rewrite;
 use crate::state::{GROUP_BIT, Reader, State, Words, reserved};
 
@@ -307,13 +307,6 @@ fn alike<T: Copy + PartialEq>(list: &[T]) -> bool {
     let Some(&first) = list.first() else { return false };
     // Without a branch for each, so that the compiler compares several at once.
     list.iter().fold(true, |alike, one| alike & (*one == first))
-}
-
-/// Whether slots, which are in order, lie one behind the other.
-#[inline]
-fn is_row(slots: &[Slot]) -> bool {
-    let [first, .., last] = slots else { return !slots.is_empty() };
-    usize::from(last.wrapping_sub(*first)) + 1 == slots.len()
 }
 
 /// Fills what the nodes want to know of a packet.
