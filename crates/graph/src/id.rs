@@ -61,13 +61,6 @@ impl PortId {
         Self(buffer.port())
     }
 
-    /// Whether a packet came in by this port and is one segment.
-    #[inline(always)]
-    #[must_use]
-    pub fn has_whole(self, buffer: &Buffer) -> bool {
-        buffer.is_whole_from(self.0)
-    }
-
     /// Lets a packet count as having come in by this port.
     #[inline(always)]
     pub fn mark(self, buffer: &mut Buffer) {

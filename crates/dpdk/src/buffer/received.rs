@@ -29,15 +29,6 @@ impl Buffer {
         self.mbuf().port
     }
 
-    /// Whether it was received on that port and is one segment: one comparison, because the two lie side by side.
-    #[inline(always)]
-    #[must_use]
-    pub fn is_whole_from(&self, port: u16) -> bool {
-        let both = |port: u16, segments: u16| u32::from(port) << 16 | u32::from(segments);
-        let mbuf = self.mbuf();
-        both(mbuf.port, mbuf.nb_segs) == both(port, 1)
-    }
-
     /// Sets the port that it counts as received on.
     #[inline(always)]
     pub fn set_port(&mut self, port: u16) {

@@ -280,14 +280,7 @@ impl Ingress {
         let data = buffer.data();
         let frame = data.first_chunk::<IP>()?;
         let ip = frame.last_chunk::<{ ipv4::HEADER_LENGTH }>()?;
-        let total = (word(ip, 0) >> 16) as u16;
-        let length = HEADER + usize::from(total.swap_bytes());
-        // Most frames are one piece and end with their packet: the length as it lies in the header is compared with what it is then.
-        let filled = ((data.len() - HEADER) as u16).swap_bytes();
-        let is_whole = self.port.has_whole(buffer);
-        let is_filled = is_whole && total == filled;
-        let is_from_there = is_whole || PortId::of(buffer) == self.port;
-        if !is_from_there
+        if PortId::of(buffer) != self.port
             || !self.matches::<HEADER, IP>(frame)
             || word(frame, HEADER - 2) << KIND4 != self.kind4
             || !checksum::ipv4_header_is_valid(ip)
@@ -297,9 +290,18 @@ impl Ingress {
         let (source, destination) = (word(ip, 12), word(ip, 16));
         let ordinary =
             ORDINARY4[usize::from(source as u8)] & ORDINARY4[usize::from(destination as u8)];
-        let plain = (ordinary || SPECIAL && neither_special(ip))
-            && (is_filled || is_cut(buffer, HEADER, IP, length));
-        plain.then_some(destination)
+        if !(ordinary || SPECIAL && neither_special(ip)) {
+            return None;
+        }
+        // Most frames are one piece and end with their packet: the length as it lies in the header is compared with what it is then.
+        // Last, so that nothing of it has to be kept in a register.
+        let total = (word(ip, 0) >> 16) as u16;
+        let filled = ((data.len() - HEADER) as u16).swap_bytes();
+        if total == filled && !buffer.is_chained() {
+            return Some(destination);
+        }
+        let length = HEADER + usize::from(total.swap_bytes());
+        is_cut(buffer, HEADER, IP, length).then_some(destination)
     }
 
     /// The same of a plain IPv6 packet.
