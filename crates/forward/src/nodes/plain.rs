@@ -56,12 +56,17 @@ const fn ordinary(special: &[u8], from: usize) -> [bool; 256] {
     table
 }
 
+/// Whether no IPv4 address with the first octet of this one, which is as it lies in a header, is special.
+#[inline(always)]
+pub(super) fn is_ordinary4(address: u32) -> bool {
+    ORDINARY4[usize::from(address as u8)]
+}
+
 #[cold]
 #[inline(never)]
-fn neither_special(ip: &[u8; ipv4::HEADER_LENGTH]) -> bool {
-    let [.., s0, s1, s2, s3, d0, d1, d2, d3] = *ip;
-    let addresses = [Ipv4Addr::new(s0, s1, s2, s3), Ipv4Addr::new(d0, d1, d2, d3)];
-    addresses.into_iter().all(|address| special::classify_v4(address).is_none())
+fn neither_special(addresses: [u32; 2]) -> bool {
+    let what = |address: u32| special::classify_v4(Ipv4Addr::from(address.to_le_bytes()));
+    addresses.into_iter().all(|address| what(address).is_none())
 }
 
 /// The plain packets of a block that are of one family, in order, with what is looked up for each.
@@ -240,8 +245,12 @@ impl Ingress {
         row: &mut [Option<Buffer>],
         block: &mut Block<u32>,
     ) -> usize {
+        let admits = |source: u32, destination: u32| {
+            let ordinary = is_ordinary4(source) & is_ordinary4(destination);
+            ordinary || SPECIAL && neither_special([source, destination])
+        };
         block.extend(slots, row, |buffer| {
-            self.plain4::<HEADER, IP, SPECIAL>(buffer).map(u32::swap_bytes)
+            self.plain4::<HEADER, IP>(buffer, admits).map(u32::swap_bytes)
         })
     }
 
@@ -256,26 +265,27 @@ impl Ingress {
         block.extend(slots, row, |buffer| self.plain6::<HEADER, IP>(buffer))
     }
 
-    /// The destination address that IPv4 packets of a row without tags seem to have in common, as [`Self::plain4`] gives it: it is that
-    /// of a few of them, which are not checked.
+    /// The ordinary destination address that IPv4 packets of a row without tags seem to have in common, as [`Self::plain4`] gives it: it
+    /// is that of a few of them, which are not checked.
     pub(super) fn common_destination(self, row: &[Option<Buffer>]) -> Option<u32> {
         let destination = |place: Option<&Option<Buffer>>| {
             let frame = place?.as_ref()?.data();
             let is_ip4 = word(frame, HEADER - 2) << KIND4 == self.kind4;
             is_ip4.then(|| word(frame, HEADER + 16))
         };
-        let first = destination(row.first())?;
+        let first = destination(row.first()).filter(|first| is_ordinary4(*first))?;
         let others = [1, row.len() / 2, row.len().saturating_sub(1)];
         let alike = others.into_iter().all(|at| destination(row.get(at)) == Some(first));
         alike.then_some(first)
     }
 
-    /// The destination address of a plain IPv4 packet as it lies in the header, little-endian; padding is taken off. `SPECIAL`: one
-    /// between addresses that need a closer look may be plain, too.
+    /// The destination address of a plain IPv4 packet as it lies in the header, little-endian; padding is taken off. `admits`: whether it
+    /// may be plain by such addresses, the source and the destination.
     #[inline(always)]
-    pub(super) fn plain4<const HEADER: usize, const IP: usize, const SPECIAL: bool>(
+    pub(super) fn plain4<const HEADER: usize, const IP: usize>(
         self,
         buffer: &mut Buffer,
+        admits: impl Fn(u32, u32) -> bool,
     ) -> Option<u32> {
         let data = buffer.data();
         let frame = data.first_chunk::<IP>()?;
@@ -288,9 +298,7 @@ impl Ingress {
             return None;
         }
         let (source, destination) = (word(ip, 12), word(ip, 16));
-        let ordinary =
-            ORDINARY4[usize::from(source as u8)] & ORDINARY4[usize::from(destination as u8)];
-        if !(ordinary || SPECIAL && neither_special(ip)) {
+        if !admits(source, destination) {
             return None;
         }
         // Most frames are one piece and end with their packet: the length as it lies in the header is compared with what it is then.

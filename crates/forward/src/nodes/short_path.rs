@@ -15,7 +15,7 @@ use wire::ipv4;
 
 use super::family::{Family, V4};
 use super::lookup;
-use super::plain::{BLOCK, Block, HEADER, Ingress, is_row};
+use super::plain::{BLOCK, Block, HEADER, Ingress, is_ordinary4, is_row};
 use super::rewrite;
 use crate::state::{GROUP_BIT, Reader, State, Words, reserved};
 
@@ -243,15 +243,16 @@ impl<N: Edge> ShortPath<V4, N> {
     }
 }
 
-/// Checks and rewrites IPv4 packets to one destination (as [`Ingress::plain4`] gives it), which has this next hop, and returns how
-/// many: up to one that is to another, is not plain or needs something else. As in [`ShortPath::transmit_run`], the loop calls
+/// Checks and rewrites IPv4 packets to one ordinary destination (as [`Ingress::plain4`] gives it), which has this next hop, and returns
+/// how many: up to one that is to another, is not plain or needs something else. As in [`ShortPath::transmit_run`], the loop calls
 /// nothing, and counts once.
 #[inline(never)]
 fn write_run(from: Ingress, destination: u32, hop: Words, row: &mut [Option<Buffer>]) -> usize {
     const HEADERS: usize = HEADER + ipv4::HEADER_LENGTH;
+    let admits = |source: u32, to: u32| to == destination && is_ordinary4(source);
     let mut done = 0;
     while let Some(Some(buffer)) = row.get_mut(done) {
-        if from.plain4::<HEADER, HEADERS, false>(buffer) != Some(destination)
+        if from.plain4::<HEADER, HEADERS>(buffer, admits).is_none()
             || !rewrite::write_leaving::<V4, false, false>(hop, buffer, HEADER)
         {
             break;

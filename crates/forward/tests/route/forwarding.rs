@@ -63,6 +63,20 @@ fn what_is_for_all_stations_of_a_link_stays_there() {
 }
 
 #[test]
+fn many_packets_to_one_special_address_are_dropped_too() {
+    let mut router = Router::routed();
+    let target = Target::Port(InterfaceId::new(1));
+    let route = Route::of_static(DEFAULT_VRF, prefix_of("0.0.0.0/0"), target);
+    router.rib.apply(&[Change::Add(route)]).unwrap();
+    let mut row = |to: &str| {
+        let frame = from(0, to).udp(30);
+        router.receive(0, &[frame.as_slice(); 64]).len()
+    };
+    assert_eq!((row("192.0.2.1"), row("127.0.0.9")), (64, 0));
+    assert_eq!(router.dropped(Reason::Ip4MartianDestination), 64);
+}
+
+#[test]
 fn ipv4_link_local_addresses_stay_on_their_link() {
     let mut all = interfaces();
     if let Some(interface) = &mut all.list[0] {
