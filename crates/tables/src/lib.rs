@@ -22,8 +22,8 @@ mod sync;
 pub use epoch::{Epoch, MAX_READERS, ReaderSlot, TooManyReaders};
 pub use flow::{FlowError, FlowReader, FlowTable, GrowingFlowTable, NO_FLOW, Refused};
 pub use lpm::{
-    Address, Lpm, Lpm4, Lpm4Reader, Lpm6, Lpm6Reader, LpmCapacity, LpmError, LpmReader, MAX_VALUE,
-    MISS, Prefix, PrefixError,
+    Address, Lpm, Lpm4, Lpm4Reader, Lpm6, Lpm6Reader, LpmCapacity, LpmError, LpmReader, LpmRoot,
+    MAX_VALUE, MISS, Prefix, PrefixError,
 };
 pub use memory::OutOfMemory;
 pub use paged::{PagedArray, PagedList, PagedQueue, Place};

@@ -93,7 +93,7 @@ impl Node for EthernetInput {
                 rest = rest.get(sent..).unwrap_or(&[]);
                 continue;
             }
-            let taken = known.take(rest, cx.vector, &mut ip4.block, &mut ip6.block);
+            let taken = known.take(rest, cx.vector, ip4.gather(), &mut ip6.block);
             ip4.send(known, cx);
             ip6.send(known, cx);
             rest = rest.get(taken..).unwrap_or(&[]);

@@ -9,6 +9,7 @@ use std::net::Ipv4Addr;
 
 use dpdk::Buffer;
 use graph::{InterfaceId, PortId, Slot, Vector};
+use tables::LpmRoot;
 use wire::{checksum, ipv4, ipv6, special, vlan};
 
 use crate::state::{Interfaces, Mode};
@@ -191,13 +192,13 @@ impl Ingress {
     }
 
     /// Takes the first slots, at most a block of them, up to one that is not plain, and returns how many it took. Of slots that are
-    /// no row, it is one.
+    /// no row, it is one. `root4`: where IPv4 look-ups begin.
     #[inline]
     pub(super) fn take(
         self,
         slots: &[Slot],
         vector: &mut Vector,
-        ip4: &mut Block<u32>,
+        (ip4, root4): (&mut Block<u32>, LpmRoot<'_>),
         ip6: &mut Block<u128>,
     ) -> usize {
         const IP4: usize = ipv4::HEADER_LENGTH;
@@ -208,9 +209,13 @@ impl Ingress {
         let start = slots.first().map_or(0, |slot| usize::from(*slot));
         let Some(row) = vector.buffers.get_mut(start..start + slots.len()) else { return 0 };
         if self.is_tagged() {
-            self.take_block::<TAGGED, { TAGGED + IP4 }, { TAGGED + IP6 }>(slots, row, ip4, ip6)
+            self.take_block::<TAGGED, { TAGGED + IP4 }, { TAGGED + IP6 }>(
+                slots, row, ip4, root4, ip6,
+            )
         } else {
-            self.take_block::<HEADER, { HEADER + IP4 }, { HEADER + IP6 }>(slots, row, ip4, ip6)
+            self.take_block::<HEADER, { HEADER + IP4 }, { HEADER + IP6 }>(
+                slots, row, ip4, root4, ip6,
+            )
         }
     }
 
@@ -220,14 +225,19 @@ impl Ingress {
         slots: &[Slot],
         row: &mut [Option<Buffer>],
         ip4: &mut Block<u32>,
+        root4: LpmRoot<'_>,
         ip6: &mut Block<u128>,
     ) -> usize {
         let mut done = 0;
         while done < slots.len() {
             let (rest, row) = (&slots[done..], row.get_mut(done..).unwrap_or_default());
-            let run = self.take4::<HEADER, IP4, false>(rest, row, ip4);
-            let run = if run > 0 { run } else { self.take6::<HEADER, IP6>(rest, row, ip6) };
-            let run = if run > 0 { run } else { self.take4::<HEADER, IP4, true>(rest, row, ip4) };
+            let mut run = self.take4::<HEADER, IP4, false>(rest, row, ip4, root4);
+            if run == 0 {
+                run = self.take6::<HEADER, IP6>(rest, row, ip6);
+            }
+            if run == 0 {
+                run = self.take4::<HEADER, IP4, true>(rest, row, ip4, root4);
+            }
             if run == 0 {
                 break;
             }
@@ -244,13 +254,17 @@ impl Ingress {
         slots: &[Slot],
         row: &mut [Option<Buffer>],
         block: &mut Block<u32>,
+        root: LpmRoot<'_>,
     ) -> usize {
         let admits = |source: u32, destination: u32| {
             let ordinary = is_ordinary4(source) & is_ordinary4(destination);
             ordinary || SPECIAL && neither_special([source, destination])
         };
         block.extend(slots, row, |buffer| {
-            self.plain4::<HEADER, IP>(buffer, admits).map(u32::swap_bytes)
+            let key = self.plain4::<HEADER, IP>(buffer, admits)?.swap_bytes();
+            // It comes while the next packets are checked. IPv6 look-ups begin at few entries, which are at hand.
+            root.ask(key);
+            Some(key)
         })
     }
 

@@ -11,6 +11,7 @@
 
 use dpdk::Buffer;
 use graph::{Context, Edge, PortId, Slot};
+use tables::LpmRoot;
 use wire::ipv4;
 
 use super::family::{Family, V4};
@@ -219,6 +220,12 @@ impl<F: Family, N: Edge> ShortPath<F, N> {
 }
 
 impl<N: Edge> ShortPath<V4, N> {
+    /// The block, to be filled, and where the look-ups of its packets begin.
+    #[inline]
+    pub(super) fn gather(&mut self) -> (&mut Block<u32>, LpmRoot<'_>) {
+        (&mut self.block, self.state.routes4.root())
+    }
+
     /// Sends the packets at the front of these slots, which came in like this, if most seem to be to one address. Returns how many
     /// it sent: up to one that is to another, is not plain or needs something else.
     #[inline]

@@ -37,7 +37,7 @@ mod trie;
 mod writer;
 
 pub use address::{Address, Prefix, PrefixError};
-pub use trie::{LpmReader, MAX_VALUE, MISS};
+pub use trie::{LpmReader, LpmRoot, MAX_VALUE, MISS};
 pub use writer::{Lpm, LpmCapacity, LpmError};
 
 /// IPv4 routes: the writer half. Addresses are in host byte order.

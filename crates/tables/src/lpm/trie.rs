@@ -97,6 +97,26 @@ impl<A: Address> LpmReader<A> {
             lookup_group(entries, addresses, values);
         }
     }
+
+    /// Where look-ups begin, for a caller that knows addresses some time before it looks them up.
+    #[inline]
+    #[must_use]
+    pub fn root(&self) -> LpmRoot<'_> {
+        LpmRoot(&self.trie.entries)
+    }
+}
+
+/// The first entries of a table: each look-up begins at one of them, and they are too many for a first-level cache.
+#[derive(Clone, Copy)]
+pub struct LpmRoot<'a>(&'a [AtomicU32]);
+
+impl LpmRoot<'_> {
+    /// Asks the cache for the entry that a look-up of this address begins at. Nothing waits for it, so this may stand in a long
+    /// loop, of which the processor has too few turns in flight to hide the way of an entry that is read.
+    #[inline(always)]
+    pub fn ask<A: Address>(self, address: A) {
+        ask(self.0, address.field(0, ROOT) as u32);
+    }
 }
 
 /// Looks up at most [`GROUP`] addresses, level by level: while one level's entries are on their way
