@@ -195,7 +195,7 @@ if [ "$LAB_ROUTER" = millrace ]; then
   check "is enough for a program with its own stack" says "^millrace: curl runs on Millrace's stack;" line
   refused="^millrace: curl runs on the kernel's stack: .*sessions\.memory allows one user"
   check "and too little for one on a stack worker, which is said" says "$refused $fits;" line --placement shared
-  chosen() { MILLRACE_PLACEMENT=shared line; }
+  chosen() { MILLRACE_PLACEMENT=shared line "$@"; }
   check "wherever that is chosen" says "$refused $fits;" chosen
   sed -i "s/^memory = $fits\$/memory = $least/" "$lab_config"
   check "a reload with still less" millrace reload

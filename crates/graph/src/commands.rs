@@ -7,21 +7,21 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, SyncSender, TrySendError};
 
-use crate::worker::WorkerState;
-
-/// What the control thread sends to a worker, run between two vectors.
-pub(crate) type Command = Box<dyn FnOnce(&mut WorkerState) + Send>;
-
 /// The sending end. Clones serve other threads.
-#[derive(Clone)]
-pub(crate) struct CommandSender {
-    channel: SyncSender<Command>,
+pub(crate) struct CommandSender<C> {
+    channel: SyncSender<C>,
     come: Arc<AtomicBool>,
 }
 
-impl CommandSender {
+impl<C> Clone for CommandSender<C> {
+    fn clone(&self) -> Self {
+        Self { channel: self.channel.clone(), come: Arc::clone(&self.come) }
+    }
+}
+
+impl<C> CommandSender<C> {
     /// Leaves a command with the worker; a ring at its doorbell comes after.
-    pub(crate) fn send(&self, command: Command) -> Result<(), TrySendError<Command>> {
+    pub(crate) fn send(&self, command: C) -> Result<(), TrySendError<C>> {
         self.channel.try_send(command)?;
         self.come.store(true, Ordering::Release);
         Ok(())
@@ -29,12 +29,12 @@ impl CommandSender {
 }
 
 /// The worker's end.
-pub(crate) struct Commands {
-    channel: Receiver<Command>,
+pub(crate) struct Commands<C> {
+    channel: Receiver<C>,
     come: Arc<AtomicBool>,
 }
 
-impl Commands {
+impl<C> Commands<C> {
     /// Whether some have come since the last call: [`Self::next`] gives them, and has to be asked until it gives none.
     #[inline]
     pub(crate) fn have_come(&self) -> bool {
@@ -43,13 +43,13 @@ impl Commands {
     }
 
     /// The next one.
-    pub(crate) fn next(&self) -> Option<Command> {
+    pub(crate) fn next(&self) -> Option<C> {
         self.channel.try_recv().ok()
     }
 }
 
 /// Both ends, with room for `most` commands that wait.
-pub(crate) fn commands(most: usize) -> (CommandSender, Commands) {
+pub(crate) fn commands<C>(most: usize) -> (CommandSender<C>, Commands<C>) {
     let (sender, channel) = mpsc::sync_channel(most);
     let come = Arc::new(AtomicBool::new(false));
     (CommandSender { channel: sender, come: Arc::clone(&come) }, Commands { channel, come })
@@ -63,7 +63,7 @@ mod tests {
     fn what_was_sent_is_found_once() {
         let (sender, commands) = commands(2);
         assert!(!commands.have_come());
-        let send = || sender.send(Box::new(|_| {})).is_ok();
+        let send = || sender.send(()).is_ok();
         assert!(send() && send());
         assert!(!send(), "there is room for two");
         assert!(commands.have_come());
@@ -81,6 +81,6 @@ mod tests {
     fn nothing_is_sent_to_a_worker_that_has_ended() {
         let (sender, commands) = commands(1);
         drop(commands);
-        assert!(matches!(sender.send(Box::new(|_| {})), Err(TrySendError::Disconnected(_))));
+        assert!(matches!(sender.send(()), Err(TrySendError::Disconnected(_))));
     }
 }

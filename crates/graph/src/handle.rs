@@ -10,7 +10,7 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 use thiserror::Error;
 
 use crate::commands::{CommandSender, commands};
-use crate::worker::{self, Stopped, WorkerState};
+use crate::worker::{self, Command, Stopped, WorkerState};
 use crate::{Counters, Doorbell, Exits, Graph, GraphError, PollMode};
 
 /// Commands that wait for a worker at most.
@@ -87,7 +87,7 @@ pub struct WorkerSetup {
 #[derive(Clone)]
 pub struct Remote {
     index: usize,
-    commands: CommandSender,
+    commands: CommandSender<Command>,
     doorbell: Arc<Doorbell>,
 }
 

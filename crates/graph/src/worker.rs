@@ -281,10 +281,13 @@ impl WorkerState {
     }
 }
 
+/// What the control thread sends to a worker, run between two vectors.
+pub(crate) type Command = Box<dyn FnOnce(&mut WorkerState) + Send>;
+
 /// The loop of one core: runs until a command stops it.
 pub(crate) fn run(
     mut state: WorkerState,
-    commands: &Commands,
+    commands: &Commands<Command>,
     doorbell: &Arc<Doorbell>,
     mode: PollMode,
 ) {
@@ -325,7 +328,7 @@ pub(crate) fn run(
 }
 
 /// Commands, then a round.
-fn visit(state: &mut WorkerState, commands: &Commands, now: u64) -> usize {
+fn visit(state: &mut WorkerState, commands: &Commands<Command>, now: u64) -> usize {
     if commands.have_come() {
         while let Some(command) = commands.next() {
             command(state);
@@ -342,7 +345,12 @@ fn visit(state: &mut WorkerState, commands: &Commands, now: u64) -> usize {
 }
 
 /// Says that it sleeps, looks once more, and sleeps if there is still nothing.
-fn sleep(state: &mut WorkerState, commands: &Commands, doorbell: &Doorbell, longest: Duration) {
+fn sleep(
+    state: &mut WorkerState,
+    commands: &Commands<Command>,
+    doorbell: &Doorbell,
+    longest: Duration,
+) {
     doorbell.announce();
     // Every queue is armed, so no short cut.
     let rung = state.receive.iter_mut().fold(true, |rung, rx| rx.arm() & rung);

@@ -8,10 +8,11 @@ use rustix::fs::{FileType, MemfdFlags, fstat, memfd_create};
 use rustix::io::{Errno, pread, write};
 use shm::attach::Refusal;
 use shm::connections::Sequences;
-use shm::session::{MOST_WAITS, TransportProtocol, pack, unpack};
-use transport::{Ends, State, Summary, TimeWait};
+use shm::session::{MOST_WAITS, pack, unpack};
+use transport::{State, Summary, TimeWait};
 
 use super::super::LastWords;
+use super::super::parking::flow_of;
 use crate::clock;
 use crate::processes::{invalid, no_resources};
 
@@ -77,12 +78,6 @@ impl Cargo {
         let (receive, transmit) = self.room();
         self.own.len() + receive.saturating_add(transmit)
     }
-}
-
-/// The flow of a connection.
-pub(in crate::sessions) fn flow_of(ends: &Ends) -> Flow {
-    let Ends { local, remote } = *ends;
-    Flow { protocol: TransportProtocol::Tcp, local, remote }
 }
 
 /// Reads a file that holds so many connections. `most`: bytes.
@@ -151,7 +146,7 @@ pub(in crate::sessions) fn written(own: &[u8], connection: &[u8]) -> Result<Owne
 mod tests {
     use super::*;
 
-    use transport::Seq;
+    use transport::{Ends, Seq};
 
     const MOST: usize = 1 << 20;
 

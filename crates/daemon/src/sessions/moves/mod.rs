@@ -34,7 +34,7 @@ use crate::processes::{UserBound, no_resources};
 
 use waits::Waits;
 
-pub(super) use cargo::{Cargo, flow_of, read, read_waits, written};
+pub(super) use cargo::{Cargo, read, read_waits, written};
 pub(super) use deposit::Taking;
 pub(super) use withdraw::Answered;
 

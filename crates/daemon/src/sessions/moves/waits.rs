@@ -8,9 +8,9 @@ use forward::steering::Flow;
 use shm::attach::Refusal;
 use transport::{Ends, TimeWait};
 
+use super::super::parking::flow_of;
 use super::super::routes::own;
 use super::super::{Lent, Sessions};
-use super::cargo::flow_of;
 use crate::clock;
 
 /// Of one user. A quarter of what there is room for in the own stack, so that none takes all of it.

@@ -16,7 +16,7 @@ use client::session::Link;
 use forward::steering::Flow;
 use graph::Doorbell;
 use shm::attach::Refusal;
-use shm::session::OpenStack;
+use shm::session::{OpenStack, TransportProtocol};
 use tokio::sync::{Mutex, MutexGuard, oneshot};
 use transport::{ConnectionId, Ends, ExportError, ImportError, TimeWait};
 
@@ -31,6 +31,12 @@ const ASKED: OpenStack =
     OpenStack { slots: 1024, capacity: 2048 - 64, claims: 64, connections: 1024 };
 /// What it calls itself.
 const NAME: &str = "millraced";
+
+/// The flow of a connection.
+pub(in crate::sessions) fn flow_of(ends: &Ends) -> Flow {
+    let Ends { local, remote } = *ends;
+    Flow { protocol: TransportProtocol::Tcp, local, remote }
+}
 
 /// A connection that comes.
 pub(super) struct Arrival {

@@ -13,9 +13,8 @@ use host::Journal;
 use tables::OutOfMemory;
 use transport::{Config, ConnectionId, Contents, Ends, ImportError, Stack};
 
-use super::super::moves::flow_of;
 use super::fifo::Store;
-use super::{Arrival, Departure, Ended, EndedFlow, Endings, Job, Purpose};
+use super::{Arrival, Departure, Ended, EndedFlow, Endings, Job, Purpose, flow_of};
 use crate::clock;
 use crate::service::Pulse;
 
