@@ -40,6 +40,11 @@ impl Sessions {
         }
     }
 
+    /// Whether it sends nothing: that was shut down before it was connected, of which the peer is not told.
+    pub(crate) fn is_mute(&self, id: Id) -> bool {
+        self.get(id).is_ok_and(|session| session.shut.1)
+    }
+
     fn shutdown_connection(
         &mut self,
         id: Id,

@@ -132,7 +132,10 @@ impl Sessions {
         let session = self.get_mut(id)?;
         session.progress = Progress::Connecting;
         session.error = 0;
-        session.shut = (false, false);
+        if session.shut.0 {
+            // inet_shutdown has set sk_shutdown, and the peer is told nothing.
+            let _ = self.stack.shutdown_receive(connection);
+        }
         self.settle_version(id);
         Ok(connection)
     }
@@ -174,7 +177,7 @@ impl Sessions {
     /// [`Errno::BADF`].
     pub fn disconnect(&mut self, id: Id) -> Result<(), Errno> {
         match self.get(id)?.role {
-            Role::Fresh | Role::Bound(_) => {}
+            Role::Fresh | Role::Bound(_) => self.get_mut(id)?.shut = (false, false),
             Role::Listening(_) => self.stop_listening(id),
             Role::Deferred => {
                 self.return_to_bound(id);

@@ -127,10 +127,10 @@ impl Sessions {
 
     /// Directions of a connection that were ended here: reading, writing.
     pub(crate) fn has_shut(&self, id: Id) -> (bool, bool) {
-        match self.get(id).map(|session| session.role) {
-            Ok(Role::Connection(connection)) => self.stack.has_shut(connection),
-            _ => (false, false),
-        }
+        let Ok(session) = self.get(id) else { return (false, false) };
+        let Role::Connection(connection) = session.role else { return (false, false) };
+        let (reading, writing) = self.stack.has_shut(connection);
+        (reading, writing || session.shut.1)
     }
 
     /// Whether it is a connection that was established, be it over.

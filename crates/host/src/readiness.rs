@@ -1,6 +1,6 @@
 //! Readiness: what `poll` says of a socket, and which sockets something happened to.
 
-use transport::{ByteFifo, ConnectionId};
+use transport::{ByteFifo, ConnectionId, State};
 
 use crate::errno::Errno;
 use crate::mask::Mask;
@@ -56,12 +56,22 @@ impl Sessions {
                 let ended = (Mask::READ | Mask::RDHUP).when(shut.0);
                 Mask::HUP | Mask::WRITE | ended | error
             }
-            Role::Deferred => Mask::WRITE,
+            Role::Deferred => {
+                let ended = (Mask::READ | Mask::RDHUP).when(shut.0);
+                Mask::WRITE | ended | Mask::HUP.when(shut == (true, true))
+            }
             Role::Listening(listener) => {
                 let waiting = self.stack.backlog(listener).is_some_and(|queue| queue.waiting > 0);
                 Mask::READ.when(waiting)
             }
-            Role::Connection(connection) => self.connection_mask(connection, low_water) | error,
+            Role::Connection(connection) => {
+                let mask = self.connection_mask(connection, low_water) | error;
+                if !shut.1 {
+                    return mask;
+                }
+                let is_settled = self.stack.state(connection) != Some(State::SynSent);
+                mask | Mask::WRITE.when(is_settled) | Mask::HUP.when(mask.has(Mask::RDHUP))
+            }
             Role::Datagrams(_) => self.datagram_mask(id),
         }
     }

@@ -106,7 +106,7 @@ pub(crate) struct Session {
     pub(crate) role: Role,
     pub(crate) domain: Domain,
     pub(crate) progress: Progress,
-    /// Directions that were shut down while there was no connection to tell: reading, writing.
+    /// Directions that were shut down while there was no connection to tell: reading, writing. They stay so with the next one.
     pub(crate) shut: (bool, bool),
     /// `sk_err`, as far as the connection itself does not keep it; 0: none.
     pub(crate) error: i32,

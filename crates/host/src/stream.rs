@@ -153,7 +153,7 @@ impl Sessions {
     pub(crate) fn recv_unconnected(&mut self, id: Id) -> Result<Received, Errno> {
         let session = self.get_mut(id)?;
         match session.role {
-            Role::Deferred => return Err(Errno::AGAIN),
+            Role::Deferred if !session.shut.0 => return Err(Errno::AGAIN),
             Role::Listening(_) => return Err(Errno::NOTCONN),
             _ => session.take_error()?,
         }
@@ -168,12 +168,19 @@ impl Sessions {
         data: &[IoSlice<'_>],
         outgoing: Outgoing,
     ) -> Result<usize, Errno> {
-        if self.get(id)?.progress == Progress::Connecting {
+        let session = self.get(id)?;
+        let is_mute = session.shut.1;
+        if session.progress == Progress::Connecting {
             // sk_stream_wait_connect.
             let state = self.stack.state(connection);
             if matches!(state, Some(State::SynSent | State::SynReceived)) {
                 return Err(Errno::AGAIN);
             }
+        }
+        if is_mute {
+            // Says why it failed, if it did.
+            self.stack.send(connection, &[]).map_err(failed)?;
+            return Err(Errno::PIPE);
         }
         self.write(connection, data, outgoing)
     }
@@ -231,7 +238,10 @@ impl Sessions {
     ) -> Result<usize, Errno> {
         let deferred = self.get(id)?.rare.as_ref().and_then(|rare| rare.deferred);
         let (source, remote) = deferred.ok_or(Errno::NOTCONN)?;
+        let shut = self.get(id)?.shut;
         self.return_to_bound(id);
+        // It is connected, not disconnected.
+        self.get_mut(id)?.shut = shut;
         let begun = self.begin(id, source, remote);
         if begun == Err(Errno::ADDRNOTAVAIL) {
             self.become_role(id, Role::Deferred);

@@ -3,6 +3,8 @@
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, Ordering};
 
+use host::How;
+
 /// Descriptors that can be ours. Higher ones are the kernel's.
 const MOST: usize = 1 << 20;
 
@@ -53,6 +55,9 @@ pub(crate) fn any_elsewhere() -> bool {
 /// Beside [`Kind::Fresh`]: nothing was set of the socket yet, and it is one of IPv6.
 const UNTOUCHED: u8 = 0x80;
 const SIX: u8 = 0x40;
+/// The same: what was shut down of it.
+const DEAF: u8 = 0x20;
+const MUTE: u8 = 0x10;
 
 fn place(fd: c_int) -> Option<&'static AtomicU8> {
     usize::try_from(fd).ok().and_then(|fd| KINDS.get(fd))
@@ -62,7 +67,7 @@ fn place(fd: c_int) -> Option<&'static AtomicU8> {
 #[inline]
 pub(crate) fn get(fd: c_int) -> Kind {
     let Some(kind) = place(fd) else { return Kind::Kernel };
-    match kind.load(Ordering::Relaxed) & !(UNTOUCHED | SIX) {
+    match kind.load(Ordering::Relaxed) & !(UNTOUCHED | SIX | DEAF | MUTE) {
         1 => Kind::Fresh,
         2 => Kind::Listener,
         3 => Kind::Session,
@@ -136,7 +141,37 @@ pub(crate) fn untouched(fd: c_int) -> Option<bool> {
 #[inline]
 pub(crate) fn touch(fd: c_int) {
     if untouched(fd).is_some() {
-        set(fd, Kind::Fresh);
+        let _ = place(fd).map(|place| place.fetch_and(!(UNTOUCHED | SIX), Ordering::Relaxed));
+    }
+}
+
+/// A TCP socket of the kernel's was shut down, before it is anything else.
+pub(crate) fn shut(fd: c_int, how: How) {
+    let ends = match how {
+        How::Read => DEAF,
+        How::Write => MUTE,
+        How::Both => DEAF | MUTE,
+    };
+    if get(fd) == Kind::Fresh {
+        let _ = place(fd).map(|place| place.fetch_or(ends, Ordering::Relaxed));
+    }
+}
+
+/// The kernel has forgotten that: it was disconnected (`tcp_disconnect`).
+pub(crate) fn reopen(fd: c_int) {
+    let _ = place(fd)
+        .filter(|_| get(fd) == Kind::Fresh)
+        .map(|place| place.fetch_and(!(DEAF | MUTE), Ordering::Relaxed));
+}
+
+/// What was shut down of a TCP socket of the kernel's.
+pub(crate) fn what_is_shut(fd: c_int) -> Option<How> {
+    let kind = place(fd)?.load(Ordering::Relaxed);
+    match (kind & DEAF != 0, kind & MUTE != 0) {
+        (false, false) => None,
+        (true, false) => Some(How::Read),
+        (false, true) => Some(How::Write),
+        (true, true) => Some(How::Both),
     }
 }
 
@@ -182,6 +217,25 @@ mod tests {
         assert_eq!((untouched(FIRST), untouched(FIRST + 1)), (None, None));
         set(FIRST, Kind::Kernel);
         set(FIRST + 1, Kind::Kernel);
+    }
+
+    #[test]
+    fn what_was_shut_down_is_known_until_it_is_open_again() {
+        let fd = FIRST + 5;
+        set_untouched(fd, true);
+        shut(fd, How::Write);
+        assert_eq!((what_is_shut(fd), untouched(fd)), (Some(How::Write), Some(true)));
+        touch(fd);
+        assert_eq!((get(fd), what_is_shut(fd)), (Kind::Fresh, Some(How::Write)));
+        shut(fd, How::Read);
+        assert_eq!((what_is_shut(fd), untouched(fd)), (Some(How::Both), None));
+        reopen(fd);
+        assert_eq!((get(fd), what_is_shut(fd)), (Kind::Fresh, None));
+        shut(fd, How::Read);
+        set(fd, Kind::Session);
+        shut(fd, How::Write);
+        assert_eq!((get(fd), what_is_shut(fd)), (Kind::Session, None));
+        set(fd, Kind::Kernel);
     }
 
     #[test]

@@ -217,8 +217,9 @@ pub(crate) fn wait_ready<'a>(
 ) -> Result<Waited<'a>, Errno> {
     let waiter = state.waiters.take();
     state.watch(waiter, fd, wanted)?;
-    let ended = if wanted == Mask::IN { Mask::RDHUP } else { Mask::NONE };
-    let over = wanted | ended | Mask::ERR | Mask::HUP;
+    let ended = if wanted == Mask::IN { Mask::RDHUP | Mask::HUP } else { Mask::NONE };
+    // What has hung up is writable, too, unless it was shut down before the connect that is under way.
+    let over = wanted | ended | Mask::ERR;
     let files = (&mut Vec::new(), std::ptr::null());
     let (mut state, waited) =
         wait_for(shared, state, waiter, files, alarm, |state| state.is_ready(fd, over));

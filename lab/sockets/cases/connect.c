@@ -177,6 +177,27 @@ static void bound_first(void) {
   peer_reads(remote("accept %d", number), 5);
 }
 
+// What was shut down before stays so, and nothing is sent for it.
+static void shut_before(void) {
+  for (int how = SHUT_RD; how <= SHUT_RDWR; how++) {
+    int number, port = peer_listener(&number), fd = stream();
+    char text[16];
+    R(shutdown(fd, how));
+    R(to(fd, port));
+    int peer = remote("accept %d", number);
+    struct pollfd one = {.fd = fd, .events = POLLIN | POLLOUT | POLLRDHUP};
+    poll(&one, 1, 0);
+    line("poll %s", events(one.revents));
+    R(send(fd, "hello", 5, MSG_NOSIGNAL));
+    peer_sends(peer, 5);
+    arrived(fd, 5);
+    R(recv(fd, text, sizeof text, MSG_DONTWAIT));
+    R(recv(fd, text, sizeof text, MSG_DONTWAIT));
+    R(shutdown(fd, SHUT_WR));
+    peer_reads(peer, 10);
+  }
+}
+
 // MSG_FASTOPEN connects and sends in one, here without a cookie.
 static void by_sending(void) {
   for (int waits = 1; waits >= 0; waits--) {
@@ -290,6 +311,7 @@ const struct test connect_cases[] = {
     {"connect bad", bad, PASSIVE4 | PASSIVE6},
     {"connect dissolved", dissolved, BOTH},
     {"connect bound", bound_first, FAMILIES},
+    {"connect shut down before", shut_before, FAMILIES},
     {"connect by sending", by_sending, PASSIVE4 | PASSIVE6},
     {"connect by first data", by_first_data, FAMILIES},
     {"connect many", many, PASSIVE4 | PASSIVE6},

@@ -78,6 +78,7 @@ impl Remote {
     pub(super) fn forget_connection(&mut self, id: Id) {
         let is_closed = |here: &Here<'_>| here.own.datagrams.is_none() && here.status().is_closed();
         let Some(mut here) = self.here(id).filter(is_closed) else { return };
+        // What was shut down before stays so, as the worker says.
         (here.own.shut, here.own.ends) = ((false, false), None);
         if here.own.awaited.is_none() {
             // tcp_disconnect: what had come before it failed, nobody reads.

@@ -42,6 +42,8 @@ pub use served::Served;
 const FLOWS: u32 = 1 << 31;
 /// The same: all that came is in the FIFO, and nothing more will.
 const ENDED: u32 = 1 << 30;
+/// The same: nothing is sent, which was shut down before it was connected.
+const MUTE: u32 = 1 << 29;
 /// Bytes that are copied at once.
 const PIECE: usize = 16 << 10;
 

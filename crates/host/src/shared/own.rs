@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use shm::fifo::{CAPACITY, Reader, Writer};
 use shm::records::Record;
 
-use super::{ENDED, FLOWS};
+use super::{ENDED, FLOWS, MUTE};
 use crate::mask::Mask;
 use crate::options::Wanted;
 use crate::session::Domain;
@@ -146,6 +146,6 @@ impl Status {
 
     /// The same of what is sent.
     pub(super) fn takes(self) -> bool {
-        self.flows() && (self.mask() & (Mask::ERR | Mask::HUP)).is_empty()
+        self.flows() && self.0 & MUTE == 0 && (self.mask() & (Mask::ERR | Mask::HUP)).is_empty()
     }
 }

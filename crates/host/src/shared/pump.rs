@@ -7,7 +7,7 @@ use shm::records::Record;
 
 use super::flow::Flow;
 use super::served::Served;
-use super::{ENDED, FLOWS, PIECE};
+use super::{ENDED, FLOWS, MUTE, PIECE};
 use crate::journal::Beside;
 use crate::mask::Mask;
 use crate::message::{Incoming, Outgoing};
@@ -98,7 +98,9 @@ impl Served {
         }
         let (mask, flows) = (self.sessions.mask(id), self.flow(id).flows);
         let has_ended = flows && mask.has(Mask::RDHUP) && self.sessions.has_ended(id);
+        let is_mute = flows && self.sessions.is_mute(id);
         let status = mask.0 | u32::from(flows) * FLOWS | u32::from(has_ended) * ENDED;
+        let status = status | u32::from(is_mute) * MUTE;
         let Some(record) = self.end.records.get(id.0) else { return };
         record.say(status);
         if !woken.is_empty() && record.wake(woken.0) {
@@ -108,7 +110,8 @@ impl Served {
 
     /// Whether a connection that was opened from here has just been established.
     fn begins_to_flow(&mut self, id: Id) -> bool {
-        let flows = self.sessions.peer(id).is_ok() && !self.sessions.mask(id).has(Mask::HUP);
+        let has_hung_up = self.sessions.mask(id).has(Mask::HUP) && !self.sessions.is_mute(id);
+        let flows = self.sessions.peer(id).is_ok() && !has_hung_up;
         self.flow(id).flows = flows;
         flows
     }

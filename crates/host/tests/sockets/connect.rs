@@ -213,6 +213,53 @@ fn shutting_down_a_connect_ends_it() {
     assert_eq!(pair.connect(CLIENT, at(v4(1), 80)), Err(Errno::INPROGRESS));
 }
 
+#[test]
+fn what_was_shut_down_before_it_was_connected_stays_so() {
+    let deaf = Mask::IN | Mask::RDHUP;
+    let cases = [
+        (How::Read, deaf, deaf | Mask::OUT),
+        (How::Write, Mask::NONE, Mask::OUT),
+        (How::Both, deaf | Mask::HUP, deaf | Mask::HUP | Mask::OUT),
+    ];
+    for (how, under_way, connected) in cases {
+        let mut pair = Pair::default();
+        pair.listen(LISTENER, at(v4(1), 80));
+        pair.client().open(CLIENT, Domain::V4, Kind::Stream).unwrap();
+        assert_eq!(pair.client().shutdown(CLIENT, how), Err(Errno::NOTCONN));
+        assert_eq!(pair.connect(CLIENT, at(v4(1), 80)), Err(Errno::INPROGRESS));
+        assert_eq!(poll(pair.client(), CLIENT), under_way);
+        pair.settle();
+        assert_eq!(poll(pair.client(), CLIENT), connected);
+        assert_eq!(pair.connect(CLIENT, at(v4(1), 80)), Ok(()));
+        pair.server().accept(LISTENER, SERVER).unwrap();
+        let sent = if how == How::Read { Ok(1) } else { Err(Errno::PIPE) };
+        assert_eq!(send(pair.client(), CLIENT, b"x"), sent);
+        send(pair.server(), SERVER, b"abc").unwrap();
+        pair.settle();
+        assert!(!poll(pair.server(), SERVER).has(Mask::RDHUP), "nobody has told the peer");
+        assert_eq!(recv(pair.client(), CLIENT, 9).unwrap(), b"abc");
+        let end = if how == How::Write { Err(Errno::AGAIN) } else { Ok(Vec::new()) };
+        assert_eq!(recv(pair.client(), CLIENT, 9), end);
+        assert_eq!(pair.client().shutdown(CLIENT, How::Write), Ok(()));
+        pair.settle();
+        assert!(poll(pair.server(), SERVER).has(Mask::RDHUP));
+    }
+}
+
+#[test]
+fn who_disconnects_opens_what_was_shut_down() {
+    let mut pair = Pair::default();
+    pair.listen(LISTENER, at(v4(1), 80));
+    pair.client().open(CLIENT, Domain::V4, Kind::Stream).unwrap();
+    assert_eq!(pair.client().shutdown(CLIENT, How::Both), Err(Errno::NOTCONN));
+    pair.client().disconnect(CLIENT).unwrap();
+    assert_eq!(poll(pair.client(), CLIENT), Mask::OUT | Mask::HUP);
+    assert_eq!(pair.connect(CLIENT, at(v4(1), 80)), Err(Errno::INPROGRESS));
+    pair.settle();
+    assert_eq!(poll(pair.client(), CLIENT), Mask::OUT);
+    assert_eq!(send(pair.client(), CLIENT, b"x"), Ok(1));
+}
+
 /// A client that knows the server's Fast Open cookie, and a server that takes data in a SYN.
 fn fast() -> Pair {
     let mut pair = Pair::default();

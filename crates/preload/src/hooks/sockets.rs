@@ -186,19 +186,23 @@ pub unsafe extern "C" fn shutdown(fd: c_int, how: c_int) -> c_int {
         return refused;
     }
     let kind = process::kind(fd);
-    let shared = match process::current() {
-        Some(shared) if matches!(kind, Kind::Session | Kind::Listener | Kind::Datagrams) => shared,
-        // SAFETY: no memory is involved.
-        _ => return unsafe { real::shutdown(fd, how) },
-    };
+    let shared = process::current()
+        .filter(|_| matches!(kind, Kind::Session | Kind::Listener | Kind::Datagrams));
     let how = match how {
         libc::SHUT_RD => How::Read,
         libc::SHUT_WR => How::Write,
         libc::SHUT_RDWR => How::Both,
-        _ => {
+        _ if shared.is_some() => {
             errno::set(Errno::INVAL);
             return -1;
         }
+        // SAFETY: no memory is involved.
+        _ => return unsafe { real::shutdown(fd, how) },
+    };
+    let Some(shared) = shared else {
+        kinds::shut(fd, how);
+        // SAFETY: no memory is involved.
+        return unsafe { real::shutdown(fd, how as c_int) };
     };
     let call = Call::new(shared);
     let state = shared.lock().await_others(shared, fd);

@@ -28,6 +28,10 @@ pub(crate) fn take_over<S: Asks>(state: S, fd: c_int) -> (S, Result<(), Errno>) 
         state.close_unborn(fd);
         return (state, named);
     }
+    if let Some(how) = kinds::what_is_shut(fd) {
+        // ENOTCONN, as the kernel has said.
+        state = state.ask(|sessions| sessions.shutdown(id(fd), how)).0;
+    }
     let close_on_exec = closes_on_exec(fd);
     let place = Place { close_on_exec, ..state.place_like_kernels(fd) };
     state.occupy(fd, place);

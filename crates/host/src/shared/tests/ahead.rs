@@ -97,15 +97,31 @@ fn a_session_of_which_its_process_has_not_heard_gives_way() {
 }
 
 #[test]
-fn what_was_shut_down_before_it_was_connected_receives_and_sends() {
-    let mut bed = Bed::new(64);
-    let template = prepare(&mut bed);
-    bed.peer_listens();
-    bed.remote.open_like(SERVER, &template).unwrap();
-    assert_eq!(bed.remote.shutdown(SERVER, How::Both), Err(Errno::NOTCONN));
-    assert_eq!(connect(&mut bed), Err(Errno::INPROGRESS));
-    bed.settle();
-    assert_eq!(bed.remote.mask(SERVER), Mask::WRITE);
-    assert_eq!((bed.read(9), bed.write(b"GET /")), (Err(Errno::AGAIN), Ok(5)));
-    assert!(!bed.is_broken());
+fn what_was_shut_down_before_it_was_connected_stays_so() {
+    let deaf = Mask::READ | Mask::WRITE | Mask::RDHUP;
+    let cases = [(How::Read, deaf), (How::Write, Mask::WRITE), (How::Both, deaf | Mask::HUP)];
+    for (how, mask) in cases {
+        let mut bed = Bed::new(64);
+        let template = prepare(&mut bed);
+        bed.peer_listens();
+        bed.remote.open_like(SERVER, &template).unwrap();
+        assert_eq!(bed.remote.shutdown(SERVER, how), Err(Errno::NOTCONN));
+        assert_eq!(connect(&mut bed), Err(Errno::INPROGRESS));
+        bed.settle();
+        assert_eq!(bed.remote.mask(SERVER), mask);
+        assert_eq!(connect(&mut bed), Ok(()));
+        bed.peer(|peer, _| peer.accept(LISTENER, CLIENT).unwrap());
+        let sent = if how == How::Read { Ok(5) } else { Err(Errno::PIPE) };
+        assert_eq!(bed.write(b"GET /"), sent);
+        bed.peer_writes(b"220").unwrap();
+        bed.settle();
+        assert_eq!(bed.read(9).unwrap(), b"220");
+        let end = if how == How::Write { Err(Errno::AGAIN) } else { Ok(Vec::new()) };
+        assert_eq!(bed.read(9), end);
+        assert!(!bed.peer(|peer, _| peer.mask(CLIENT)).has(Mask::RDHUP), "nobody has told it");
+        assert_eq!(bed.remote.shutdown(SERVER, How::Write), Ok(()));
+        bed.settle();
+        assert!(bed.peer(|peer, _| peer.mask(CLIENT)).has(Mask::RDHUP));
+        assert!(!bed.is_broken());
+    }
 }

@@ -65,8 +65,13 @@ unsafe fn connect_to(fd: c_int, to: *const sockaddr, length: socklen_t) -> c_int
             errno::set(error);
             return -1;
         }
-        // SAFETY: the caller's promise.
-        _ => return unsafe { real::connect(fd, to, length) },
+        other => {
+            if other == Ok(None) {
+                kinds::reopen(fd);
+            }
+            // SAFETY: the caller's promise.
+            return unsafe { real::connect(fd, to, length) };
+        }
     };
     let ours = kind == Kind::Session || !address::is_the_hosts(remote.ip());
     let Some(shared) = ours.then(process::attached).flatten() else {
