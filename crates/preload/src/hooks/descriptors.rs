@@ -37,10 +37,7 @@ pub unsafe extern "C" fn close(fd: c_int) -> c_int {
                         errno::set(Errno::BADF);
                         return -1;
                     }
-                    Kind::Listener => {
-                        let steps = |state| (close_listener(state, fd), ());
-                        drop(change(shared, state, (fd, Kind::Listener), steps));
-                    }
+                    Kind::Listener => return close_listening(shared, state, fd),
                     kind => state.close_known(fd, kind),
                 }
             }
@@ -55,6 +52,16 @@ fn close_session<'a>(shared: &'a Shared, mut state: Held<'a>, fd: c_int) -> c_in
     if let Some(awaited) = state.begin_close(fd) {
         linger(shared, state, awaited);
     }
+    0
+}
+
+/// The kernel's socket goes before anybody else has the state: another thread that comes to it late would take it for a listener that
+/// the program was started with, and have the stack listen again.
+fn close_listening<'a>(shared: &'a Shared, state: Held<'a>, fd: c_int) -> c_int {
+    let steps = |state| (close_listener(state, fd), ());
+    let (state, _) = change(shared, state, (fd, Kind::Listener), steps);
+    internal::close(fd);
+    drop(state);
     0
 }
 

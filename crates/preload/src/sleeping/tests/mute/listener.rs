@@ -11,6 +11,7 @@ use shm::session::{Listen, Request};
 use super::{PATIENCE, Steps, ask, listening};
 use crate::address::{self, id};
 use crate::hooks::{descriptors, epoll};
+use crate::kinds::{self, Kind};
 use crate::process::Shared;
 
 #[test]
@@ -72,10 +73,29 @@ pub(super) fn open_two() -> c_int {
     first
 }
 
-/// Closes the first, about whose handshakes the worker is asked.
+/// Closes the first, about whose handshakes the worker is asked. Whoever waits for the state finds nothing there that it could have
+/// the stack listen for.
 pub(super) fn end(shared: &Shared, fd: c_int) {
-    // SAFETY: no memory is involved.
-    assert_eq!(unsafe { descriptors::close(fd) }, 0);
+    let is_closing = || shared.lock().is_changing(fd);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while kinds::get(fd) == Kind::Listener && !is_closing() {
+                thread::yield_now();
+            }
+            let state = loop {
+                let state = shared.lock();
+                if !state.is_changing(fd) {
+                    break state;
+                }
+                drop(state);
+                thread::yield_now();
+            };
+            assert!(kinds::get(fd) == Kind::Kernel && address::bound(fd).is_err());
+            drop(state);
+        });
+        // SAFETY: no memory is involved.
+        assert_eq!(unsafe { descriptors::close(fd) }, 0);
+    });
     assert!(!shared.lock().sessions.has(id(fd)));
 }
 
