@@ -125,7 +125,8 @@ impl Remote {
         // The worker may not have come to it yet.
         let has_ended = shut.1 && ends.has(Mask::RDHUP);
         let ends = ends | Mask::HUP.when(has_ended);
-        let can_write = shut.1 || !status.takes() || here.has_room();
+        let fails = shut.1 || !status.takes();
+        let can_write = fails || here.has_room() && self.has_chunks(id);
         ends | Mask::WRITE.when(can_write)
     }
 

@@ -132,6 +132,19 @@ fn who_has_written_a_part_is_told_of_room() {
 }
 
 #[test]
+fn without_a_chunk_nobody_is_told_of_room() {
+    let mut bed = with_another(16);
+    let all = bytes(16 * CHUNK);
+    assert_eq!(bed.write(&all), Ok(all.len()));
+    for _ in 0..2 {
+        assert!(!bed.remote.mask(OTHER).has(Mask::OUT) && bed.remote.is_starving());
+    }
+    peer_reads_all(&mut bed, all.len());
+    assert!(bed.told(OTHER).has(Mask::OUT) && bed.remote.mask(OTHER).has(Mask::OUT));
+    assert_eq!(other_writes(&mut bed, b"x"), Ok(1));
+}
+
+#[test]
 fn a_write_has_the_chunks_that_idle_sessions_keep() {
     let mut bed = with_another(16);
     let most = bytes(15 * CHUNK);
