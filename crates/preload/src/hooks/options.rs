@@ -8,8 +8,7 @@ use libc::socklen_t;
 
 use crate::call::Call;
 use crate::kinds::{self, Kind};
-use crate::process::Shared;
-use crate::state::decides;
+use crate::state::{State, decides};
 use crate::waiting::World;
 use crate::{errno, memory, process, real};
 
@@ -110,12 +109,10 @@ unsafe fn set_kernels(
 }
 
 /// Whether the stack says what an option is like: of a UDP socket, whose options the kernel keeps, only what happened to it.
-fn says(shared: &Shared, fd: c_int, level: c_int, name: c_int) -> bool {
-    let kind = process::kind(fd);
-    if kind != Kind::Datagrams {
-        return kind == Kind::Session;
+fn says(state: &mut State, (fd, kind): (c_int, Kind), (level, name): (c_int, c_int)) -> bool {
+    if kind == Kind::Session {
+        return true;
     }
-    let mut state = shared.lock();
     match (level, name) {
         (libc::SOL_SOCKET, libc::SO_ERROR) => {
             let has_failed = state.is_ready(fd, Mask::ERR);
@@ -141,11 +138,19 @@ pub unsafe extern "C" fn getsockopt(
     if let Some(refused) = process::refuse(fd) {
         return refused;
     }
+    let kind = process::kind(fd);
     let shared = match process::current() {
-        Some(shared) if says(shared, fd, level, name) => shared,
+        Some(shared) if matches!(kind, Kind::Session | Kind::Datagrams) => shared,
         // SAFETY: the caller's promise.
         _ => return unsafe { real::getsockopt(fd, level, name, value, length) },
     };
+    let call = Call::new(shared);
+    let mut state = shared.lock().await_others(shared, fd);
+    if !says(&mut state, (fd, kind), (level, name)) {
+        drop(state);
+        // SAFETY: the caller's promise.
+        return unsafe { real::getsockopt(fd, level, name, value, length) };
+    }
     if memory::writable(length, 1).is_err() || memory::writable(value, 1).is_err() {
         errno::set(Errno::FAULT);
         return -1;
@@ -157,8 +162,6 @@ pub unsafe extern "C" fn getsockopt(
         return -1;
     }
     let room = room as usize;
-    let call = Call::new(shared);
-    let mut state = shared.lock();
     let id = state.id_of(fd);
     // An error may have come.
     state.run();

@@ -10,11 +10,10 @@ use super::datagrams;
 use crate::asking::change;
 use crate::call::Call;
 use crate::kinds::{self, Kind};
-use crate::process::{self, Shared};
 use crate::sockets::Sockets;
 use crate::state::{listen_at, word};
 use crate::waiting::World;
-use crate::{address, errno, inherited, real, routes};
+use crate::{address, errno, inherited, process, real, routes};
 
 mod accept;
 mod connect;
@@ -244,16 +243,7 @@ pub unsafe extern "C" fn getpeername(
     unsafe { say(fd, (target, length), Sockets::peer, real::getpeername) }
 }
 
-/// Whether the stack alone knows a socket's addresses.
-fn has_session_only(shared: &Shared, fd: c_int) -> bool {
-    match process::kind(fd) {
-        Kind::Session => true,
-        Kind::Datagrams => shared.lock().peer_world(fd) == Some(World::Millrace),
-        _ => false,
-    }
-}
-
-/// One of a socket's two addresses: of a session `ours`, else what the kernel says.
+/// One of a socket's two addresses: `ours` where the stack alone knows them, else what the kernel says.
 ///
 /// # Safety
 /// As for [`address::write`].
@@ -266,13 +256,19 @@ unsafe fn say(
     if let Some(refused) = process::refuse(fd) {
         return refused;
     }
+    let kind = process::kind(fd);
     let shared = match process::current() {
-        Some(shared) if has_session_only(shared, fd) => shared,
+        Some(shared) if matches!(kind, Kind::Session | Kind::Datagrams) => shared,
         // SAFETY: the caller's promise.
         _ => return unsafe { kernels(fd, target, length) },
     };
     let call = Call::new(shared);
-    let mut state = shared.lock();
+    let mut state = shared.lock().await_others(shared, fd);
+    if kind == Kind::Datagrams && state.peer_world(fd) != Some(World::Millrace) {
+        drop(state);
+        // SAFETY: the caller's promise.
+        return unsafe { kernels(fd, target, length) };
+    }
     // Its peer may have gone.
     state.run();
     let id = state.id_of(fd);

@@ -1,7 +1,7 @@
 //! UDP sockets that are connected, or sent from, while the worker does not answer: who wants something of the same socket waits, too.
 
 use std::ffi::c_int;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::thread;
 
 use super::{Steps, ask};
@@ -50,7 +50,7 @@ pub(super) fn act(shared: &'static Shared, call: &str, steps: &Steps) -> Box<dyn
     match call {
         "udp-close" => Box::new(move || connect_and_close(shared, fd, &steps)),
         "udp-connect" => Box::new(move || connect_twice(shared, fd, &steps)),
-        "udp-peer" => Box::new(move || connect(shared, fd)),
+        "udp-peer" => Box::new(move || connect_and_look(shared, fd, &steps)),
         _ => Box::new(move || send(shared, fd)),
     }
 }
@@ -62,6 +62,26 @@ fn connect(shared: &Shared, fd: c_int) {
     assert_eq!(done, 0, "{:?}", errno::get());
     let peer = shared.lock().peer_world(fd);
     assert!(peer.is_none_or(|peer| peer == World::Millrace), "the kernel has connected it");
+}
+
+/// Another thread looks at its address as soon as the worker has been asked to connect it, and is told the one that it has then.
+fn connect_and_look(shared: &Shared, fd: c_int, steps: &Steps) {
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            steps.wait_for("asked");
+            let mut length = size_of::<libc::sockaddr_storage>() as libc::socklen_t;
+            // SAFETY: room for every kind of address, and what was written there.
+            let name = unsafe {
+                let mut name: libc::sockaddr_storage = std::mem::zeroed();
+                let target = (&raw mut name).cast();
+                assert_eq!(libc::getsockname(fd, target, &raw mut length), 0);
+                address::read(target, length)
+            };
+            let ip = name.unwrap().map(|name| name.ip());
+            assert_eq!(ip, Some(Ipv4Addr::new(192, 0, 2, 1).into()));
+        });
+        connect(shared, fd);
+    });
 }
 
 fn close(fd: c_int) {
