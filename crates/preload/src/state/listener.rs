@@ -4,6 +4,7 @@ mod telling;
 
 use std::ffi::c_int;
 use std::mem::offset_of;
+use std::sync::Arc;
 
 use host::Errno;
 
@@ -92,17 +93,22 @@ fn listen_as<S: Asks>(mut state: S, fd: c_int, serves: bool) -> (S, Result<(), E
         // It was shut down, and the kernel has given it another port since.
         state = end_listener(state, fd);
     }
-    let (state, opened) = open_like_kernels(state, fd);
-    if opened.is_err() {
-        return (state, opened);
+    let link = Arc::clone(&state.attachment.link);
+    let (mut state, opened) = open_like_kernels(state, fd);
+    let mut done = opened;
+    if done.is_ok() {
+        (state, done) = state.ask(|sessions| sessions.bind(id(fd), local));
     }
-    let (mut state, mut done) = state.ask(|sessions| sessions.bind(id(fd), local));
     if done.is_ok() {
         (state, done) = state.ask(|sessions| sessions.listen(id(fd), backlog));
     }
-    if let Err(error) = done {
-        report::say(&format!("the stack can't listen at {local}: {error}"));
+    if opened.is_ok() && done.is_err() {
         state.sessions.close(id(fd));
+    }
+    // One whose daemon has gone meanwhile is had again with the others, on the next one's stack.
+    let is_there = Arc::ptr_eq(&link, &state.attachment.link);
+    if let Some(error) = done.err().filter(|error| is_there && *error != Errno::NETDOWN) {
+        report::say(&format!("the stack can't listen at {local}: {error}"));
         return (state, Err(error));
     }
     let shown = state.shown;

@@ -102,7 +102,7 @@ fn ask(call: &str) {
     } else if placement == "inline" {
         keep_waiting(&daemon.serve().session, &steps, call);
     } else {
-        Worker::open(daemon.meet(Placement::Shared)).work(&steps);
+        Worker::open(daemon.meet(Placement::Shared)).work(&steps, call == "leave");
     }
     assert!(asker.0.wait().unwrap().success());
     fs::remove_dir_all(&folder).unwrap();
@@ -171,6 +171,7 @@ fn asker() {
             let fd = listener::open_two();
             Box::new(move || listener::end(shared, fd))
         }
+        "leave" => Box::new(listener::listen_at_last),
         "listen" => {
             let steps = steps.clone();
             Box::new(move || listener::listen_and_close(shared, &steps))
@@ -337,8 +338,9 @@ impl Worker {
         }
     }
 
-    /// Does what it is asked until the process ends, but nothing from the moment at which that is ready until it has sent.
-    fn work(mut self, steps: &Steps) {
+    /// Does what it is asked until the process ends, but nothing from the moment at which that is ready until it has sent. Then it may
+    /// leave, with its daemon.
+    fn work(mut self, steps: &Steps, leaves: bool) {
         let (begin, mut sink) = (Instant::now(), PacketList::default());
         let mut owed = None;
         while !self.session.is_closed() {
@@ -351,6 +353,9 @@ impl Worker {
                     steps.come_to("asked");
                 }
                 continue;
+            }
+            if leaves && steps.have_come_to("sent") {
+                return;
             }
             if let Some(reply) = owed.take().or_else(|| self.answer()) {
                 self.session.send(&reply, &[]).unwrap();

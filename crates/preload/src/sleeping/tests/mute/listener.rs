@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use shm::attach::{Channel, Received};
 use shm::session::{Listen, Request};
 
-use super::{PATIENCE, Steps, ask, listening};
+use super::{PATIENCE, Steps, ask, listening, open_listener};
 use crate::address::{self, id};
 use crate::hooks::{descriptors, epoll};
 use crate::kinds::{self, Kind};
@@ -17,6 +17,11 @@ use crate::process::Shared;
 #[test]
 fn while_a_socket_begins_to_listen_other_threads_send_and_receive() {
     ask("listen");
+}
+
+#[test]
+fn a_socket_listens_with_the_next_daemon_when_one_goes_meanwhile() {
+    ask("leave");
 }
 
 #[test]
@@ -48,6 +53,11 @@ pub(super) fn listen_and_close(shared: &Shared, steps: &Steps) {
         assert_eq!(unsafe { libc::listen(fd, 8) }, 0);
     });
     assert!(!shared.lock().sessions.has(id(fd)));
+}
+
+/// Has a socket listen while the worker and its daemon go: it is one of those that the next daemon is shown.
+pub(super) fn listen_at_last() {
+    assert_eq!(kinds::get(open_listener()), Kind::Listener);
 }
 
 /// A socket that listens at a port, which it shares.
