@@ -73,6 +73,7 @@ impl Remote {
         }
         let epoch = self.next_epoch();
         self.begin_ahead(id, Kept::of(template.settings()), epoch);
+        self.own(id)?.template = Some(template.clone());
         self.say_along(command(Verb::OpenLike, id, |to| {
             epoch.put(to);
             template.put(to);

@@ -37,8 +37,12 @@ impl Remote {
         }
         if done == Err(Errno::BADF) && self.here(id).is_some_and(|here| here.own.awaited.is_some())
         {
-            // The worker could not open it, for whatever reason.
+            // The worker could not open it, for whatever reason. The application has its socket still, and may try again.
+            let template = self.own(id)?.template.take();
             self.end(id);
+            if let Some(template) = template {
+                let _ = self.open_like(id, &template);
+            }
             return Err(Errno::NOBUFS);
         }
         if let Ok(own) = self.own(id) {

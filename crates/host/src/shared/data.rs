@@ -83,7 +83,7 @@ impl Remote {
         let ProcessSide { records, inward, outward, .. } = end;
         let record = records.get(id.0)?;
         if own.has_begun(record) {
-            own.awaited = None;
+            (own.awaited, own.template) = (None, None);
             forget(id, ended, chunks);
         }
         Some(Here { own, record, chunks, inward, outward, is_lost })

@@ -10,6 +10,7 @@ use crate::mask::Mask;
 use crate::options::Wanted;
 use crate::session::Domain;
 use crate::settings::Settings;
+use crate::template::Template;
 
 /// What the process knows of a session.
 #[derive(Debug, Default)]
@@ -17,6 +18,8 @@ pub(super) struct Own {
     pub(super) is_there: bool,
     /// The number of its beginning, as long as the worker may not have come to that: until then, the record is of the session before.
     pub(super) awaited: Option<u32>,
+    /// What it is opened like, until then.
+    pub(super) template: Option<Template>,
     pub(super) inward: Reader,
     pub(super) outward: Writer,
     /// It has ended this direction itself: reading, writing.

@@ -71,14 +71,14 @@ fn streams_come_and_go_at_one_number_while_the_worker_is_behind() {
 }
 
 #[test]
-fn what_the_worker_could_not_open_fails_with_its_connect_and_is_gone() {
+fn what_the_worker_could_not_open_fails_with_its_connect_and_begins_again() {
     let mut bed = Bed::new(64);
     let template = prepare(&mut bed);
     let epoch = bed.remote.next_epoch();
     bed.remote.begin_ahead(SERVER, own::Kept::default(), epoch);
+    bed.remote.own(SERVER).unwrap().template = Some(template);
     assert_eq!(connect(&mut bed), Err(Errno::NOBUFS));
-    assert!(!bed.remote.has(SERVER));
-    bed.remote.open_like(SERVER, &template).unwrap();
+    assert_eq!((bed.remote.mask(SERVER), bed.write(b"x")), (FRESH, Err(Errno::PIPE)));
     assert_eq!(connect(&mut bed), Err(Errno::INPROGRESS));
     assert!(!bed.remote.is_lost() && !bed.is_broken());
 }
