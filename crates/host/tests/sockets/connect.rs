@@ -296,6 +296,24 @@ fn a_connect_may_wait_for_the_first_data() {
 }
 
 #[test]
+fn a_connect_that_waits_for_data_keeps_what_was_shut_down() {
+    let mut pair = fast();
+    pair.client().open(CLIENT, Domain::V4, Kind::Stream).unwrap();
+    pair.client().set_option(CLIENT, 6, 30, &1i32.to_ne_bytes()).unwrap();
+    assert_eq!(pair.client().shutdown(CLIENT, How::Both), Err(Errno::NOTCONN));
+    assert_eq!(pair.connect(CLIENT, at(v4(1), 80)), Ok(()));
+    assert_eq!(poll(pair.client(), CLIENT), OVER);
+    assert_eq!(recv(pair.client(), CLIENT, 1).unwrap(), b"");
+    // tcp_sendmsg_fastopen: what the connect takes along.
+    assert_eq!(send(pair.client(), CLIENT, b"early"), Ok(5));
+    pair.settle();
+    pair.server().accept(LISTENER, SERVER).unwrap();
+    assert_eq!(recv(pair.server(), SERVER, 9).unwrap(), b"early");
+    assert_eq!(poll(pair.client(), CLIENT), OVER);
+    assert_eq!(send(pair.client(), CLIENT, b"x"), Err(Errno::PIPE));
+}
+
+#[test]
 fn a_connect_that_waits_for_data_may_want_more_ports_then() {
     let mut pair = fast();
     pair.client().open(CLIENT, Domain::V4, Kind::Stream).unwrap();
