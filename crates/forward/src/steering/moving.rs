@@ -104,7 +104,7 @@ impl Steering {
     /// Which member of a listener gets a connection that its member `id` has not accepted. `None`: there is no other.
     #[must_use]
     pub fn successor(&self, listener: ListenerId, id: StackId, flow: &Flow) -> Option<StackId> {
-        self.groups.get(&listener)?.successor(self.reader().hash(flow), id)
+        self.groups.get(&listener)?.successor(self.shared.hash(flow), id)
     }
 
     /// Whether a stack may give a connection to the other members of a listener: it is or was one of them, and the listener

@@ -103,6 +103,12 @@ impl Shared {
         self.quiet.store(quiet, Ordering::Relaxed);
     }
 
+    /// Where a flow falls among the buckets of a listener.
+    #[inline]
+    pub(super) fn hash(&self, flow: &Flow) -> u32 {
+        flow.hash(self.seed)
+    }
+
     #[inline]
     pub(super) fn ports(&self, protocol: TransportProtocol) -> &Ports {
         match protocol {
@@ -150,7 +156,7 @@ impl SteeringReader {
         let Some(entry) = ports.listeners.get(usize::from(port)) else { return lessee };
         let loaded = entry.load();
         let Some(listeners) = loaded.as_deref() else { return lessee };
-        let hash = flow.hash(self.shared.seed);
+        let hash = self.shared.hash(flow);
         let address = flow.local.ip();
         if !opens {
             // A flow stays where it is, also when a more particular listener has come. What no listener has taken on a leased
@@ -212,11 +218,7 @@ impl SteeringReader {
     pub(super) fn is_anothers(&self, id: StackId, flow: &Flow) -> Option<StackId> {
         let ports = self.shared.ports(flow.protocol);
         let loaded = ports.listeners.get(usize::from(flow.local.port()))?.load();
-        let (listeners, hash) = (loaded.as_deref()?, self.hash(flow));
+        let (listeners, hash) = (loaded.as_deref()?, self.shared.hash(flow));
         listeners.serving(flow.local.ip()).find_map(|listener| listener.is_anothers(hash, flow, id))
-    }
-
-    pub(super) fn hash(&self, flow: &Flow) -> u32 {
-        flow.hash(self.shared.seed)
     }
 }

@@ -71,7 +71,7 @@ pub(super) struct Stack {
 #[derive(Debug)]
 pub struct Steering {
     limits: SteeringLimits,
-    shared: Arc<Shared>,
+    pub(super) shared: Arc<Shared>,
     pub(super) redirects: Redirects,
     /// The same of what is left of connections that are over.
     pub(super) time_waits: Redirects,

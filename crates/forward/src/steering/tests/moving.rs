@@ -1,5 +1,7 @@
 //! Connections that move from stack to stack, and ports that a process both leases and serves.
 
+use std::net::SocketAddr;
+
 use super::*;
 
 const OURS: (&str, &str) = ("10.0.0.1:80", "192.0.2.7:7");
@@ -160,6 +162,25 @@ fn what_nobody_accepted_goes_to_another_member() {
     steering.unlisten(leaver, listener).unwrap();
     assert_eq!(steering.successor(listener, leaver, &ours()), Some(heavy));
     assert_eq!(steering.successor(listener + 1, leaver, &ours()), None);
+}
+
+#[test]
+fn what_nobody_accepted_goes_where_its_flow_would() {
+    let mut steering = steering();
+    let [leaver, one, other] = ids(&mut steering);
+    let listener = steering.listen(leaver, bind("0.0.0.0", 80), 0).unwrap();
+    steering.listen(one, bind("0.0.0.0", 80), 1).unwrap();
+    steering.listen(other, bind("0.0.0.0", 80), 1).unwrap();
+    let reader = steering.reader();
+    let mut heirs = [0; 2];
+    for port in 1..=64 {
+        let remote = SocketAddr::from(([192, 0, 2, 7], port));
+        let flow = Flow { remote, ..ours() };
+        let heir = steering.successor(listener, leaver, &flow);
+        assert_eq!(heir, reader.find(&flow, true), "{port}");
+        heirs[usize::from(heir == Some(other))] += 1;
+    }
+    assert!(heirs.iter().all(|count| *count > 0), "{heirs:?}");
 }
 
 #[test]
