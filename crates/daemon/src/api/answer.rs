@@ -6,6 +6,7 @@ use axum::extract::{FromRequest, FromRequestParts, Json, Query, Request};
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, StatusCode, Uri};
+use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use control::ConfigError;
 use control::api::ErrorBody;
@@ -141,18 +142,14 @@ impl<S: Send + Sync, T: DeserializeOwned + Send + 'static> FromRequest<S> for Bo
     }
 }
 
-/// A body that nobody needs, read all the same: a connection that is closed with bytes unread is reset, and its answer
-/// with it.
-pub(crate) struct Unneeded;
-
-impl<S: Send + Sync> FromRequest<S> for Unneeded {
-    type Rejection = Refusal;
-
-    async fn from_request(request: Request, state: &S) -> Result<Self, Refusal> {
-        let read = Bytes::from_request(request, state).await;
-        read.map_err(|rejection| Refusal::of_status(rejection.status(), rejection.body_text()))?;
-        Ok(Self)
-    }
+/// Reads a request to its end before anything of it is looked at, whether its body is needed or not: a connection that is
+/// closed with bytes unread is reset, and its answer with it.
+pub(crate) async fn read_whole(request: Request, next: Next) -> Result<Response, Refusal> {
+    let (parts, body) = request.into_parts();
+    let bytes = Bytes::from_request(Request::from_parts(parts.clone(), body), &())
+        .await
+        .map_err(|rejection| Refusal::of_status(rejection.status(), rejection.body_text()))?;
+    Ok(next.run(Request::from_parts(parts, bytes.into())).await)
 }
 
 /// Whether a JSON body takes so long to read that others would notice: then it is read on a thread of its own.
@@ -180,17 +177,13 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Parameters<T> 
 }
 
 /// No such path.
-pub(crate) async fn unknown_path(uri: Uri, _: Result<Unneeded, Refusal>) -> Refusal {
+pub(crate) async fn unknown_path(uri: Uri) -> Refusal {
     let message = format!("there is no {}", uri.path());
     Refusal::not_found(message, "see /openapi.json for what there is")
 }
 
 /// The path exists, but not with this method.
-pub(crate) async fn unknown_method(
-    uri: Uri,
-    method: Method,
-    _: Result<Unneeded, Refusal>,
-) -> Refusal {
+pub(crate) async fn unknown_method(uri: Uri, method: Method) -> Refusal {
     Refusal::new(
         StatusCode::METHOD_NOT_ALLOWED,
         "method",

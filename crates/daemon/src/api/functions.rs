@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::{Path, State};
 use control::api::{Changed, ErrorBody, Function, FunctionAdd};
 
-use super::answer::{Answer, Body, Refusal, Unneeded};
+use super::answer::{Answer, Body, Refusal};
 use super::{Api, carried_through};
 use crate::functions::FunctionError;
 
@@ -57,11 +57,7 @@ pub(crate) async fn add(
         (status = "4XX", description = "Refused", body = ErrorBody),
     )
 )]
-pub(crate) async fn remove(
-    State(api): State<Api>,
-    Path(id): Path<u32>,
-    _: Unneeded,
-) -> Answer<Changed> {
+pub(crate) async fn remove(State(api): State<Api>, Path(id): Path<u32>) -> Answer<Changed> {
     carried_through(async move {
         if api.daemon.change().await.remove_function(id).await {
             return Ok(Json(Changed { removed: 1, ..Changed::default() }));

@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use control::api::{ErrorBody, Restarting, Saved};
 
-use super::answer::{Answer, Refusal, Unneeded};
+use super::answer::{Answer, Refusal};
 use super::{Api, carried_through};
 use crate::keep::KeepError;
 use crate::reload;
@@ -18,7 +18,7 @@ use crate::reload;
         (status = "4XX", description = "Refused", body = ErrorBody),
     )
 )]
-pub(crate) async fn save(State(api): State<Api>, _: Unneeded) -> Answer<Saved> {
+pub(crate) async fn save(State(api): State<Api>) -> Answer<Saved> {
     carried_through(async move { api.keeper.save().await.map(Json).map_err(refusal) }).await
 }
 
@@ -31,7 +31,7 @@ pub(crate) async fn save(State(api): State<Api>, _: Unneeded) -> Answer<Saved> {
         (status = "4XX", description = "Refused; nothing has changed", body = ErrorBody),
     )
 )]
-pub(crate) async fn restart(State(api): State<Api>, _: Unneeded) -> Answer<Restarting> {
+pub(crate) async fn restart(State(api): State<Api>) -> Answer<Restarting> {
     carried_through(async move {
         let changing = api.daemon.change().await;
         // What would keep the next start from succeeding is found out before this one ends.

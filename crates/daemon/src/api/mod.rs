@@ -27,6 +27,7 @@ use std::future::Future;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
+use axum::middleware::from_fn;
 use axum::routing::{delete, get, patch, post};
 use tokio::sync::watch;
 
@@ -113,6 +114,7 @@ fn router(api: Api) -> Router {
         .route("/v1/capture", post(capture::stream))
         .fallback(answer::unknown_path)
         .method_not_allowed_fallback(answer::unknown_method)
+        .layer(from_fn(answer::read_whole))
         .layer(DefaultBodyLimit::max(BODY))
         .with_state(api)
 }

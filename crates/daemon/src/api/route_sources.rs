@@ -6,7 +6,7 @@ use control::api::{Changed, ErrorBody, RouteSource, SourceScope};
 use control::config::{DEFAULT_VRF, Source};
 use forward::state::VrfId;
 
-use super::answer::{Answer, Parameters, Refusal, Unneeded};
+use super::answer::{Answer, Parameters, Refusal};
 use super::{Api, carried_through, routes, vrfs};
 use crate::daemon::RouteChanges;
 
@@ -46,7 +46,6 @@ pub(crate) async fn withdraw(
     State(api): State<Api>,
     Path(source): Path<String>,
     Parameters(scope): Parameters<SourceScope>,
-    _: Unneeded,
 ) -> Answer<Changed> {
     let source: Source =
         source.parse().map_err(|error| Refusal::invalid(error, "see millrace show sources"))?;

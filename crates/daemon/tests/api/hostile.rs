@@ -98,6 +98,10 @@ fn a_body_that_comes_late_costs_nobody_the_answer() {
         ("DELETE", "/v1/functions/7", "404"),
         ("PUT", "/v1/routes", "405"),
         ("POST", "/v1/nothing", "404"),
+        ("DELETE", "/v1/routes?colour=red", "400"),
+        ("GET", "/v1/routes?limit=0", "400"),
+        ("DELETE", "/v1/functions/seven", "400"),
+        ("POST", "/v1/routes", "415"),
     ] {
         let mut stream = UnixStream::connect(daemon.socket()).unwrap();
         let head = format!(
