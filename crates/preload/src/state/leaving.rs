@@ -3,6 +3,7 @@
 use std::ffi::c_int;
 use std::time::Duration;
 
+use client::Error;
 use host::Parcel;
 use shm::session::MOST_WAITS;
 
@@ -15,7 +16,7 @@ use crate::{clock, real, report};
 /// How often it is looked whether the handshakes at a listener that closes are over, and the time between two looks.
 const HANDSHAKES: usize = 20;
 const BREATH: Duration = Duration::from_millis(1);
-/// Connections that are left to the daemon at a time: a batch that is more than it takes is refused as a whole.
+/// Connections that are given to the daemon at a time: a batch that is more than it takes is refused as a whole.
 const BATCH: usize = 256;
 /// How long packets for connections that were given away may still come: ns.
 const HELD: u64 = 2_000_000_000;
@@ -77,17 +78,12 @@ impl State {
         }
         self.hold(&parcels, now);
         let stack = self.attachment.number();
-        let mut all = true;
-        for batch in parcels.chunks(BATCH) {
-            let bytes: Vec<_> = batch.iter().map(|parcel| &parcel.bytes[..]).collect();
-            // Those that it cannot take, it resets.
-            if let Err(error) = self.attachment.link.abandon(stack, now, &bytes) {
-                report::say(&error.to_string());
-                self.take_back(batch, now);
-                all = false;
-            }
+        // Those that it cannot take, it resets.
+        let refused = in_batches(&parcels, |batch| self.attachment.link.abandon(stack, now, batch));
+        for batch in &refused {
+            self.take_back(batch, now);
         }
-        all
+        refused.is_empty()
     }
 
     fn leave_time_waits(&mut self, now: u64) {
@@ -113,12 +109,11 @@ impl State {
             return;
         }
         self.hold(&parcels, now);
-        let bytes: Vec<_> = parcels.iter().map(|parcel| &parcel.bytes[..]).collect();
         let stack = self.attachment.number();
-        if let Err(error) = self.attachment.link.hand(stack, number, now, &bytes) {
-            report::say(&error.to_string());
+        let hand = |batch: &[&[u8]]| self.attachment.link.hand(stack, number, now, batch);
+        for batch in in_batches(&parcels, hand) {
             // They are reset when the listener closes.
-            self.take_back(&parcels, now);
+            self.take_back(batch, now);
         }
     }
 
@@ -151,5 +146,49 @@ impl State {
         for ends in parcels.iter().filter_map(|parcel| parcel.ends.as_ref()) {
             self.sessions.hold(ends, now + HELD);
         }
+    }
+}
+
+/// Gives the daemon connections, batch by batch. Gives back the batches that it has refused.
+fn in_batches<'a>(
+    parcels: &'a [Parcel],
+    mut give: impl FnMut(&[&[u8]]) -> Result<u32, Error>,
+) -> Vec<&'a [Parcel]> {
+    let is_refused = |batch: &&[Parcel]| {
+        let bytes: Vec<_> = batch.iter().map(|parcel| &parcel.bytes[..]).collect();
+        give(&bytes).inspect_err(|error| report::say(&error.to_string())).is_err()
+    };
+    parcels.chunks(BATCH).filter(is_refused).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the daemon takes in one file.
+    const MOST: usize = 4_096;
+
+    fn number(parcel: &[u8]) -> u32 {
+        parcel.try_into().map(u32::from_le_bytes).unwrap()
+    }
+
+    #[test]
+    fn more_than_a_file_takes_go_in_batches_and_those_that_are_refused_come_back() {
+        let parcel = |number: u32| Parcel { ends: None, bytes: number.to_le_bytes().to_vec() };
+        let parcels: Vec<_> = (0..MOST as u32 + 300).map(parcel).collect();
+        let (mut taken, mut batches) = (Vec::new(), 0);
+        let refused = in_batches(&parcels, |batch| {
+            batches += 1;
+            if batch.len() > MOST || batches == 2 {
+                return Err(Error::DaemonGone);
+            }
+            taken.extend(batch.iter().map(|parcel| number(parcel)));
+            Ok(0)
+        });
+        let refused: Vec<_> = refused.concat().iter().map(|one| number(&one.bytes)).collect();
+        let second = BATCH as u32..2 * BATCH as u32;
+        assert!(refused.iter().copied().eq(second.clone()), "{refused:?}");
+        let others = (0..MOST as u32 + 300).filter(|number| !second.contains(number));
+        assert!(taken.iter().copied().eq(others), "{taken:?}");
     }
 }
