@@ -9,14 +9,14 @@ use dpdk::{Device, DeviceKind, Eal};
 use tokio::sync::Notify;
 use tokio::task::spawn_blocking;
 
-use crate::daemon::Changing;
+use crate::daemon::Rights;
 use crate::ports::{Numa, eal_options};
 use crate::service::{Lineage, Successor, TakeoverError, notify};
 
-/// A successor that is ready, and the right to change something, which nobody has any more: it has read the state.
+/// A successor that is ready, and the rights to change anything, which nobody has any more: it has read the state.
 pub(crate) struct Handover {
     pub(crate) successor: Successor,
-    pub(crate) changing: Changing,
+    pub(crate) rights: Rights,
 }
 
 /// Restarts: those that were, and how to ask for another.
@@ -36,8 +36,8 @@ impl Restarts {
     /// Begins a restart. What is to survive has been written, and nothing changes any more.
     ///
     /// Errors: [`TakeoverError`]; everything goes on as before.
-    pub(crate) async fn begin(&self, changing: Changing) -> Result<(), TakeoverError> {
-        let config = changing.lock().config.clone();
+    pub(crate) async fn begin(&self, rights: Rights) -> Result<(), TakeoverError> {
+        let config = rights.0.lock().config.clone();
         let alone = spawn_blocking(move || why_alone(&config)).await.unwrap_or_default();
         if let Some(why) = alone {
             tracing::info!("restarting in place: {why}");
@@ -48,7 +48,7 @@ impl Restarts {
             let failed = |error| Err(TakeoverError::Start(io::Error::other(error)));
             let successor = started.unwrap_or_else(failed)?;
             let mut ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
-            *ready = Some(Handover { successor, changing });
+            *ready = Some(Handover { successor, rights });
         }
         self.asked.notify_one();
         Ok(())

@@ -16,7 +16,7 @@ use tokio::task::JoinSet;
 
 use crate::args::{Args, exit};
 use crate::clients::Host as _;
-use crate::daemon::{self, Changing, Shared, StartError};
+use crate::daemon::{self, Rights, Shared, StartError};
 use crate::keep::{Keeper, Kept, Place};
 use crate::ports::{Numa, eal_options};
 use crate::processes::{Holders, asks, inherit_judges};
@@ -97,7 +97,7 @@ pub(crate) fn run(args: &Args, config: Config) -> Result<Option<Again>, RunError
         Some(mut before) => {
             // While packets are forwarded there.
             runtime.block_on(async {
-                Rest::Fill(kept).done(daemon.change().await, keeper.clone()).await;
+                Rest::Fill(kept).done(daemon.stand_still().await, keeper.clone()).await;
             });
             lineage.stopped(before.stops().map_err(RunError::Predecessor)?);
             (Rest::Open(before), true)
@@ -230,8 +230,8 @@ async fn serve(
     tasks.spawn(keeper.clone().keep());
     let api = (daemon.clone(), keeper.clone(), restarts.clone());
     let server = tokio::spawn(api::serve(listener, api, stopping));
-    let changing = daemon.change().await;
-    let (rest, lineage) = (rest.done(changing, keeper.clone()), Arc::clone(&restarts.lineage));
+    let rights = daemon.stand_still().await;
+    let (rest, lineage) = (rest.done(rights, keeper.clone()), Arc::clone(&restarts.lineage));
     tokio::spawn(async move {
         rest.await;
         lineage.forwards();
@@ -259,8 +259,8 @@ async fn serve(
             }
             handover = restarts.asked() => {
                 tracing::info!("restarting");
-                let Some(Handover { successor, changing }) = handover else { break Ok(End::Restart) };
-                turn = Some(changing);
+                let Some(Handover { successor, rights }) = handover else { break Ok(End::Restart) };
+                turn = Some(rights);
                 break Ok(End::HandOver(Box::new(successor)));
             }
             Some(_) = tasks.join_next() => break Err(RunError::Task),
@@ -268,9 +268,9 @@ async fn serve(
         }
     };
     // A change that is being made is finished first: the service manager hears of its end before it hears of ours.
-    let changing = match turn {
-        Some(changing) => Ok(changing),
-        None => tokio::time::timeout(PATIENCE, daemon.change()).await,
+    let rights = match turn {
+        Some(rights) => Ok(rights),
+        None => tokio::time::timeout(PATIENCE, daemon.stand_still()).await,
     };
     match &ended {
         Ok(End::Restart | End::HandOver(_)) => notify::restarting(),
@@ -282,12 +282,12 @@ async fn serve(
         tracing::warn!("requests were still in progress after {PATIENCE:?}");
     }
     tasks.abort_all();
-    match (changing, &ended) {
+    match (rights, &ended) {
         // Its successor has read everything.
         (_, Ok(End::HandOver(_))) => {}
         // What was changed until now is kept.
-        (Ok(changing), Ok(end)) => {
-            let kept = keeper.finish(&changing, matches!(end, End::Restart));
+        (Ok((_changing, entering)), Ok(end)) => {
+            let kept = keeper.finish(&entering, matches!(end, End::Restart));
             if tokio::time::timeout(PATIENCE, kept).await.is_err() {
                 tracing::error!("state could not be kept within {PATIENCE:?}");
             }
@@ -301,13 +301,14 @@ async fn serve(
 
 impl Rest {
     /// Does it.
-    async fn done(self, changing: Changing, keeper: Keeper) {
+    async fn done(self, (changing, entering): Rights, keeper: Keeper) {
         match self {
             Self::Fill(kept) => {
-                reload::load_files(&changing).await;
-                keeper.recall(&changing, kept).await;
+                reload::load_files(&entering).await;
+                keeper.recall(&changing, &entering, kept).await;
             }
             Self::Open(mut before) => {
+                drop(entering);
                 // It has ended otherwise.
                 let _ = tokio::task::spawn_blocking(move || before.closes()).await;
                 changing.open_released_ports().await;

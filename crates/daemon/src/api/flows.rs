@@ -72,8 +72,8 @@ pub(crate) async fn list(
 pub(crate) async fn add(State(api): State<Api>, Body(list): Body<Vec<Flow>>) -> Answer<Changed> {
     bounded(list.len())?;
     carried_through(async move {
-        let changing = api.daemon.change().await;
-        let entered = changing.add_flows(&list).await.map_err(|error| match error {
+        let entering = api.daemon.enter().await;
+        let entered = entering.add_flows(&list).await.map_err(|error| match error {
             FlowError::Refused { .. } => {
                 Refusal::full(error, "raise limits.flows4 or limits.flows6 in the configuration")
             }
@@ -101,10 +101,10 @@ pub(crate) async fn remove(
 ) -> Answer<Changed> {
     bounded(selector.flows.len())?;
     carried_through(async move {
-        let changing = api.daemon.change().await;
+        let entering = api.daemon.enter().await;
         let removed = match selector.all {
-            true => changing.clear_flows().await,
-            false => changing.remove_flows(&selector.flows).await.map_err(|at| {
+            true => entering.clear_flows().await,
+            false => entering.remove_flows(&selector.flows).await.map_err(|at| {
                 let message = format!("flow {} is not there", at + 1);
                 Refusal::not_found(message, "see millrace show flows")
             })?,

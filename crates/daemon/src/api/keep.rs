@@ -36,8 +36,9 @@ pub(crate) async fn restart(State(api): State<Api>) -> Answer<Restarting> {
         let changing = api.daemon.change().await;
         // What would keep the next start from succeeding is found out before this one ends.
         reload::check_start(&changing).await.map_err(Refusal::configuration)?;
-        api.keeper.hand_over(&changing).await.map_err(refusal)?;
-        if let Err(error) = api.restarts.begin(changing).await {
+        let entering = changing.enter().await;
+        api.keeper.hand_over(&entering).await.map_err(refusal)?;
+        if let Err(error) = api.restarts.begin((changing, entering)).await {
             api.keeper.take_back().await;
             return Err(Refusal::failed(
                 error,

@@ -13,7 +13,7 @@ use tokio::task::yield_now;
 
 use super::answer::{Answer, Body, Refusal, long};
 use super::{Api, carried_through};
-use crate::daemon::{Changing, Daemon};
+use crate::daemon::{Daemon, Entering};
 use crate::routing::NeighborError;
 
 /// Neighbours in one request at most.
@@ -54,20 +54,20 @@ pub(crate) async fn add(
         return Err(Refusal::invalid(format!("{} neighbours in one request", list.len()), remedy));
     }
     carried_through(async move {
-        let changing = api.daemon.change().await;
+        let entering = api.daemon.enter().await;
         for part in list.chunks(STEP) {
             {
-                let daemon = changing.lock();
+                let daemon = entering.lock();
                 let check = |neighbor| daemon.config.check_neighbor(neighbor);
                 part.iter().try_for_each(check).map_err(|error| refusal(error.into()))?;
             }
             yield_now().await;
         }
-        let before = changing.lock().routing.neighbors();
+        let before = entering.lock().routing.neighbors();
         let before = known(before);
         for (part, first) in list.chunks(STEP).zip((0..).step_by(STEP)) {
             let refused = {
-                let mut daemon = changing.lock();
+                let mut daemon = entering.lock();
                 let Daemon { routing, config, .. } = &mut *daemon;
                 let added = part.iter().map(|neighbor| routing.add_neighbor(config, neighbor));
                 let at = (first..).zip(added).find(|(_, added)| added.is_err());
@@ -75,7 +75,7 @@ pub(crate) async fn add(
             };
             if let Some((at, error)) = refused {
                 let done = list.get(..at).unwrap_or_default();
-                take_back(&changing, &before, done).await;
+                take_back(&entering, &before, done).await;
                 return Err(refusal(error));
             }
             yield_now().await;
@@ -101,10 +101,10 @@ fn key(neighbor: &StaticNeighbor) -> (String, IpAddr) {
 }
 
 /// Neighbours that were added are again what they were before: a list is taken whole or not at all.
-async fn take_back(changing: &Changing, before: &Known, added: &[StaticNeighbor]) {
+async fn take_back(entering: &Entering, before: &Known, added: &[StaticNeighbor]) {
     for part in added.chunks(STEP) {
         {
-            let mut daemon = changing.lock();
+            let mut daemon = entering.lock();
             let Daemon { routing, config, .. } = &mut *daemon;
             for neighbor in part {
                 let StaticNeighbor { interface, address, .. } = neighbor;
@@ -142,8 +142,8 @@ pub(crate) async fn remove(
     Body(selector): Body<NeighborSelector>,
 ) -> Answer<Changed> {
     carried_through(async move {
-        let changing = api.daemon.change().await;
-        let mut daemon = changing.lock();
+        let entering = api.daemon.enter().await;
+        let mut daemon = entering.lock();
         let Some(address) = selector.address else {
             let count =
                 daemon.routing.flush_neighbors(selector.interface.as_deref()).map_err(refusal)?;

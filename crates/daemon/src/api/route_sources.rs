@@ -55,15 +55,15 @@ pub(crate) async fn withdraw(
     }
     let source = routes::known(&source)?;
     carried_through(async move {
-        let changing = api.daemon.change().await;
+        let entering = api.daemon.enter().await;
         let vrfs: Vec<VrfId> = {
-            let daemon = changing.lock();
+            let daemon = entering.lock();
             match scope.vrf {
                 Some(name) => vec![vrfs::find(&daemon, Some(name.as_str()))?],
                 None => daemon.routing.rib().vrfs().collect(),
             }
         };
-        let removed = RouteChanges::withdraw(&changing, &vrfs, source).await;
+        let removed = RouteChanges::withdraw(&entering, &vrfs, source).await;
         let removed = removed.map_err(routes::refusal)? as u64;
         Ok(Json(Changed { removed, ..Changed::default() }))
     })

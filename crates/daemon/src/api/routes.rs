@@ -16,7 +16,7 @@ use tokio::task::yield_now;
 
 use super::answer::{Answer, Body, Parameters, Refusal, long};
 use super::{Api, carried_through, vrfs};
-use crate::daemon::{Changing, Daemon, RouteChanges};
+use crate::daemon::{Daemon, Entering, RouteChanges};
 use crate::routing::{RoutesError, prefix_from_rib, prefix_to_rib, source_to_rib};
 
 /// Routes of a page when nothing is said, and at most.
@@ -147,11 +147,11 @@ pub(crate) async fn lookup(
 pub(crate) async fn add(State(api): State<Api>, Body(list): Body<Vec<Route>>) -> Answer<Changed> {
     bounded(list.len())?;
     carried_through(async move {
-        let changing = api.daemon.change().await;
-        let config = changing.lock().config.clone();
+        let entering = api.daemon.enter().await;
+        let config = entering.lock().config.clone();
         let mut changes = RouteChanges::default();
-        let added = changes.add(&changing, &config, &list).await;
-        answer(&changing, changes, added).await
+        let added = changes.add(&entering, &config, &list).await;
+        answer(&entering, changes, added).await
     })
     .await
 }
@@ -174,25 +174,25 @@ pub(crate) async fn remove(
 ) -> Answer<Changed> {
     bounded(list.len())?;
     carried_through(async move {
-        let changing = api.daemon.change().await;
+        let entering = api.daemon.enter().await;
         let mut changes = RouteChanges::default();
-        let vrf = vrfs::find(&changing.lock(), scope.vrf.as_deref())?;
+        let vrf = vrfs::find(&entering.lock(), scope.vrf.as_deref())?;
         let source = scope.source.as_ref().map_or(Ok(Source::STATIC), known)?;
         let prefixes: Vec<rib::Prefix> = list.into_iter().map(prefix_to_rib).collect();
-        let removed = changes.remove(&changing, (vrf, source, scope.distance), &prefixes).await;
-        answer(&changing, changes, removed).await
+        let removed = changes.remove(&entering, (vrf, source, scope.distance), &prefixes).await;
+        answer(&entering, changes, removed).await
     })
     .await
 }
 
 /// All of a list was changed, or none of it.
 async fn answer(
-    changing: &Changing,
+    entering: &Entering,
     changes: RouteChanges,
     done: Result<(), RoutesError>,
 ) -> Answer<Changed> {
     if let Err(error) = done {
-        changes.take_back(changing).await;
+        changes.take_back(entering).await;
         return Err(refusal(error));
     }
     let RouteChanges { added, replaced, removed, .. } = changes;

@@ -3,13 +3,13 @@
 use control::config::{Flow, FlowKey};
 use tokio::task::yield_now;
 
-use super::Changing;
+use super::Entering;
 use crate::flows::{Entered, FlowError, Names, tuple};
 
 /// Flows that are changed in one step: a few milliseconds.
 const STEP: usize = 2048;
 
-impl Changing {
+impl Entering {
     /// Enters flows that somebody asks for: all of them or, on an error, none. Gives what was entered.
     pub(crate) async fn add_flows(&self, list: &[Flow]) -> Result<Vec<Entered>, FlowError> {
         let mut entered = Vec::with_capacity(list.len());

@@ -3,7 +3,7 @@
 //! | file | job |
 //! | --- | --- |
 //! | `start` | from a configuration to a daemon, and its end |
-//! | `changing` | changes of what is open, one at a time, without anybody waiting for a worker or a device |
+//! | `changing` | changes of what is open and of what tables hold, one at a time; the latter wait for no worker and no device |
 //! | `ports` | opening, changing and closing ports |
 //! | `routes`, `flows` | routes and flows changed part by part, with a way back |
 //! | `functions`, `kernel_sides` | what follows ports on the workers |
@@ -44,7 +44,7 @@ use crate::routing::{InUse, Routing};
 use crate::sessions::Sessions;
 use crate::workers::Workers;
 
-pub(crate) use changing::Changing;
+pub(crate) use changing::{Changing, Entering, Rights};
 pub(crate) use health::look_after;
 pub(crate) use ports::ChangeError;
 pub(crate) use routes::RouteChanges;
@@ -57,13 +57,15 @@ pub(crate) use turn::slow_path;
 pub(crate) struct Shared {
     daemon: Arc<Mutex<Daemon>>,
     changes: Arc<tokio::sync::Mutex<()>>,
+    entries: Arc<tokio::sync::Mutex<()>>,
     changed: Arc<Notify>,
 }
 
 impl Shared {
     fn new(daemon: Daemon) -> Self {
         let changed = daemon.routing.changed();
-        Self { daemon: Arc::new(Mutex::new(daemon)), changes: Arc::default(), changed }
+        let (changes, entries) = (Arc::default(), Arc::default());
+        Self { daemon: Arc::new(Mutex::new(daemon)), changes, entries, changed }
     }
 
     /// The daemon, for one step.

@@ -5,7 +5,7 @@ use control::config::{Config, Route};
 use forward::rib::{ApplyError, Change, Place, Prefix, RouteError, Source};
 use forward::state::VrfId;
 
-use super::Changing;
+use super::Entering;
 use crate::routing::{RoutesError, Routing};
 
 /// Routes that are changed in one step: about a millisecond.
@@ -29,12 +29,12 @@ impl RouteChanges {
     /// Errors: [`RoutesError`]; [`Self::take_back`] undoes what was done until then.
     pub(crate) async fn add(
         &mut self,
-        changing: &Changing,
+        entering: &Entering,
         config: &Config,
         list: &[Route],
     ) -> Result<(), RoutesError> {
         for (part, first) in list.chunks(STEP).zip((0..).step_by(STEP)) {
-            self.add_part(&mut changing.lock().routing, config, part, first)?;
+            self.add_part(&mut entering.lock().routing, config, part, first)?;
             tokio::task::yield_now().await;
         }
         Ok(())
@@ -73,14 +73,14 @@ impl RouteChanges {
     /// Errors: to one there is none, and nothing was removed.
     pub(crate) async fn remove(
         &mut self,
-        changing: &Changing,
+        entering: &Entering,
         (vrf, source, distance): (VrfId, Source, Option<u8>),
         list: &[Prefix],
     ) -> Result<(), RoutesError> {
         let mut places = Vec::with_capacity(list.len());
         for (part, first) in list.chunks(STEP).zip((0..).step_by(STEP)) {
             {
-                let daemon = changing.lock();
+                let daemon = entering.lock();
                 let rib = daemon.routing.rib();
                 for (at, prefix) in (first..).zip(part.iter().copied()) {
                     let before = places.len();
@@ -96,14 +96,14 @@ impl RouteChanges {
             }
             tokio::task::yield_now().await;
         }
-        self.remove_present(changing, &places).await
+        self.remove_present(entering, &places).await
     }
 
     /// Takes everything away that a source has given to these VRFs. Gives how much that was.
     ///
     /// Errors: as [`Self::add`]; what was gone by then stays away.
     pub(crate) async fn withdraw(
-        changing: &Changing,
+        entering: &Entering,
         vrfs: &[VrfId],
         source: Source,
     ) -> Result<usize, RoutesError> {
@@ -111,7 +111,7 @@ impl RouteChanges {
         for vrf in vrfs {
             loop {
                 {
-                    let routing = &mut changing.lock().routing;
+                    let routing = &mut entering.lock().routing;
                     let places = routing.rib().places_of(*vrf, source, STEP);
                     if places.is_empty() {
                         break;
@@ -131,12 +131,12 @@ impl RouteChanges {
     /// Errors: as [`Self::add`].
     pub(crate) async fn remove_present(
         &mut self,
-        changing: &Changing,
+        entering: &Entering,
         list: &[Place],
     ) -> Result<(), RoutesError> {
         for part in list.chunks(STEP) {
             {
-                let routing = &mut changing.lock().routing;
+                let routing = &mut entering.lock().routing;
                 let mut undo: Vec<Change> = part
                     .iter()
                     .map(|place| undo_of(routing, *place))
@@ -153,11 +153,11 @@ impl RouteChanges {
     }
 
     /// Undoes all of it. The interfaces must be those of before.
-    pub(crate) async fn take_back(mut self, changing: &Changing) {
+    pub(crate) async fn take_back(mut self, entering: &Entering) {
         self.undo.reverse();
         for part in self.undo.chunks(STEP) {
             // Each was in force before, and what has come since is gone: they fit.
-            if let Err(error) = changing.lock().routing.change_routes(part) {
+            if let Err(error) = entering.lock().routing.change_routes(part) {
                 tracing::error!("{error}");
             }
             tokio::task::yield_now().await;

@@ -10,7 +10,7 @@ use forward::rib::Place;
 use forward::state::VrfId;
 use tokio::task::yield_now;
 
-use crate::daemon::{Changing, Daemon};
+use crate::daemon::{Daemon, Entering};
 
 /// Entries that are looked at in one step: about a millisecond.
 const STEP: usize = 512;
@@ -22,16 +22,16 @@ struct Gathering {
     too_long: u64,
 }
 
-/// Gathers everything. Nothing else is changed meanwhile, as `changing` shows.
+/// Gathers everything. Nothing of it is changed meanwhile, as `entering` shows.
 ///
 /// Errors: a value that can't be written as text.
-pub(super) async fn gather(changing: &Changing) -> io::Result<(Vec<u8>, Saved)> {
+pub(super) async fn gather(entering: &Entering) -> io::Result<(Vec<u8>, Saved)> {
     let writer = Writer::new(Vec::new())?;
     let mut gathering = Gathering { writer, counts: Saved::default(), too_long: 0 };
-    gathering.small(&changing.lock())?;
-    gathering.neighbors(changing).await?;
-    gathering.routes(changing).await?;
-    gathering.flows(changing).await?;
+    gathering.small(&entering.lock())?;
+    gathering.neighbors(entering).await?;
+    gathering.routes(entering).await?;
+    gathering.flows(entering).await?;
     if gathering.too_long > 0 {
         tracing::warn!("{} entries are too long to be kept", gathering.too_long);
     }
@@ -75,9 +75,9 @@ impl Gathering {
         Ok(())
     }
 
-    async fn neighbors(&mut self, changing: &Changing) -> io::Result<()> {
+    async fn neighbors(&mut self, entering: &Entering) -> io::Result<()> {
         let (list, configured) = {
-            let daemon = changing.lock();
+            let daemon = entering.lock();
             let fixed = daemon.config.static_neighbors.iter();
             let fixed: HashSet<(String, IpAddr)> =
                 fixed.map(|one| (one.interface.clone(), one.address)).collect();
@@ -99,9 +99,9 @@ impl Gathering {
         Ok(())
     }
 
-    async fn routes(&mut self, changing: &Changing) -> io::Result<()> {
+    async fn routes(&mut self, entering: &Entering) -> io::Result<()> {
         let (configured, vrfs): (HashSet<Place>, Vec<VrfId>) = {
-            let daemon = changing.lock();
+            let daemon = entering.lock();
             let routing = &daemon.routing;
             let routes = daemon.config.static_routes.iter();
             let places = routes.map(|route| routing.place(route));
@@ -111,7 +111,7 @@ impl Gathering {
             let mut after = None;
             loop {
                 let routes = {
-                    let daemon = changing.lock();
+                    let daemon = entering.lock();
                     let found = daemon.routing.rib().routes((vrf, None), six, after, STEP);
                     let Some(last) = found.last() else { break };
                     after = Some(last.place.prefix);
@@ -132,11 +132,11 @@ impl Gathering {
         Ok(())
     }
 
-    async fn flows(&mut self, changing: &Changing) -> io::Result<()> {
+    async fn flows(&mut self, entering: &Entering) -> io::Result<()> {
         let mut after = None;
         loop {
             let (flows, last) = {
-                let daemon = changing.lock();
+                let daemon = entering.lock();
                 let names = (&daemon.config, &daemon.ports, &daemon.routing);
                 daemon.flows.asked(names, after, STEP)
             };

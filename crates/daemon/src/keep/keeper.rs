@@ -1,5 +1,5 @@
 //! When state is kept: when somebody saves it; with `daemon.keep` a second after it has changed, once a minute for what was
-//! learned, and when the daemon ends. Changes wait while it is gathered, and not for the disk.
+//! learned, and when the daemon ends. Changes of tables wait while it is gathered, and not for the disk.
 
 use std::hash::{DefaultHasher, Hasher as _};
 use std::io;
@@ -15,7 +15,7 @@ use tokio::time::{sleep, timeout};
 use super::gather::gather;
 use super::place::{self, Place};
 use super::recall::Kept;
-use crate::daemon::{Changing, Shared};
+use crate::daemon::{Changing, Entering, Shared};
 
 /// Between two looks whether something has changed.
 const LOOK: Duration = Duration::from_secs(1);
@@ -74,10 +74,10 @@ impl Keeper {
         Self { daemon, place: Arc::new(place), state, writing }
     }
 
-    /// Puts in force what was kept. `changing`: nothing else changes until then.
-    pub(crate) async fn recall(&self, changing: &Changing, kept: Kept) {
+    /// Puts in force what was kept. `changing`, `entering`: nothing else changes until then.
+    pub(crate) async fn recall(&self, changing: &Changing, entering: &Entering, kept: Kept) {
         let path = kept.path().map(Path::to_owned);
-        let left_out = kept.put_in_force(changing).await;
+        let left_out = kept.put_in_force(changing, entering).await;
         let here = Arc::clone(&self.place);
         let tidy = move || {
             if let Some(path) = path.filter(|_| left_out > 0) {
@@ -100,13 +100,13 @@ impl Keeper {
     pub(crate) async fn save(&self) -> Result<Saved, KeepError> {
         let path = self.place.lasting().ok_or(KeepError::NoFolder)?.to_owned();
         loop {
-            let changing = self.daemon.change().await;
+            let entering = self.daemon.enter().await;
             if let Ok(turn) = Arc::clone(&self.writing).try_lock_owned() {
-                let gathered = self.gather(&changing, &path).await?;
-                drop(changing);
+                let gathered = self.gather(&entering, &path).await?;
+                drop(entering);
                 return self.write(gathered, path, Some(turn)).await;
             }
-            drop(changing);
+            drop(entering);
             drop(self.turn(&path).await?);
         }
     }
@@ -114,10 +114,10 @@ impl Keeper {
     /// Saves for a start that follows at once.
     ///
     /// Errors: as [`Self::save`].
-    pub(crate) async fn hand_over(&self, changing: &Changing) -> Result<(), KeepError> {
+    pub(crate) async fn hand_over(&self, entering: &Entering) -> Result<(), KeepError> {
         let path = self.place.for_restart().to_owned();
         let turn = if self.lasts(&path) { Some(self.turn(&path).await?) } else { None };
-        let gathered = self.gather(changing, &path).await?;
+        let gathered = self.gather(entering, &path).await?;
         self.write(gathered, path, turn).await.map(drop)
     }
 
@@ -138,12 +138,12 @@ impl Keeper {
         turn.map_err(|_| KeepError::Late { path: path.display().to_string() })
     }
 
-    async fn gather(&self, changing: &Changing, path: &Path) -> Result<Gathered, KeepError> {
+    async fn gather(&self, entering: &Entering, path: &Path) -> Result<Gathered, KeepError> {
         if !self.with().recalled {
             return Err(KeepError::Recalling);
         }
         let changes = changes(&self.daemon);
-        let gathered = gather(changing).await;
+        let gathered = gather(entering).await;
         let failed = |source| KeepError::Write { path: path.display().to_string(), source };
         let (bytes, saved) = gathered.map_err(failed)?;
         Ok(Gathered { bytes, saved, changes })
@@ -214,11 +214,11 @@ impl Keeper {
     }
 
     /// The last save of a daemon that ends, or begins anew.
-    pub(crate) async fn finish(&self, changing: &Changing, restart: bool) {
+    pub(crate) async fn finish(&self, entering: &Entering, restart: bool) {
         if !self.with().recalled || !(restart || self.place.automatic) {
             return;
         }
-        if let Err(error) = self.hand_over(changing).await {
+        if let Err(error) = self.hand_over(entering).await {
             tracing::error!("state is not kept: {error}");
         }
     }

@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 use tokio::task::yield_now;
 
 use super::place::{self, Place};
-use crate::daemon::{Changing, RouteChanges};
+use crate::daemon::{Changing, Entering, RouteChanges};
 use crate::flows::Names;
 
 /// Records that are put in force in one step.
@@ -84,14 +84,14 @@ impl Kept {
 
     /// Puts everything in force that fits and that the configuration and its files do not say otherwise. Gives how much
     /// did not fit.
-    pub(super) async fn put_in_force(self, changing: &Changing) -> u64 {
+    pub(super) async fn put_in_force(self, changing: &Changing, entering: &Entering) -> u64 {
         let Some((path, file)) = self.file else { return 0 };
         let (sender, mut parts) = mpsc::channel(WAITING);
         let read = move || read(file, &sender);
         let reading = tokio::task::spawn_blocking(read);
-        let mut recall = Recall::of(changing);
+        let mut recall = Recall::of(entering);
         while let Some(part) = parts.recv().await {
-            recall.part(changing, part).await;
+            recall.part((changing, entering), part).await;
         }
         match reading.await {
             Ok(Ok(())) => {}
@@ -133,17 +133,17 @@ struct Recall {
 }
 
 impl Recall {
-    fn of(changing: &Changing) -> Self {
-        let config = changing.lock().config.clone();
+    fn of(entering: &Entering) -> Self {
+        let config = entering.lock().config.clone();
         let fixed = config.static_neighbors.iter();
         let fixed = fixed.map(|one| (one.interface.clone(), one.address)).collect();
         Self { config, fixed, done: 0, beside: 0, left_out: 0 }
     }
 
-    async fn part(&mut self, changing: &Changing, part: Vec<Record>) {
+    async fn part(&mut self, (changing, entering): (&Changing, &Entering), part: Vec<Record>) {
         let (mut routes, mut flows, mut functions) = (Vec::new(), Vec::new(), Vec::new());
         {
-            let mut daemon = changing.lock();
+            let mut daemon = entering.lock();
             for record in part {
                 match record {
                     Record::Port(_) | Record::Lease(_) => {}
@@ -154,8 +154,8 @@ impl Recall {
                 }
             }
         }
-        self.routes(changing, routes).await;
-        self.flows(changing, &flows);
+        self.routes(entering, routes).await;
+        self.flows(entering, &flows);
         for function in functions {
             self.function(changing, function).await;
         }
@@ -182,9 +182,9 @@ impl Recall {
         }
     }
 
-    async fn routes(&mut self, changing: &Changing, routes: Vec<Route>) {
+    async fn routes(&mut self, entering: &Entering, routes: Vec<Route>) {
         let (beside, routes): (Vec<Route>, Vec<Route>) = {
-            let daemon = changing.lock();
+            let daemon = entering.lock();
             let has = |route: &Route| {
                 let place = daemon.routing.place(route);
                 place.is_some_and(|place| daemon.routing.rib().has(place))
@@ -193,23 +193,23 @@ impl Recall {
         };
         self.beside += beside.len() as u64;
         let mut changes = RouteChanges::default();
-        if changes.add(changing, &self.config, &routes).await.is_ok() {
+        if changes.add(entering, &self.config, &routes).await.is_ok() {
             self.done += routes.len() as u64;
             return;
         }
         // One of them does not fit: each for itself.
-        changes.take_back(changing).await;
+        changes.take_back(entering).await;
         for route in routes {
             let mut changes = RouteChanges::default();
-            match changes.add(changing, &self.config, std::slice::from_ref(&route)).await {
+            match changes.add(entering, &self.config, std::slice::from_ref(&route)).await {
                 Ok(()) => self.done += 1,
                 Err(error) => self.leave_out(&format!("route {route}"), &error),
             }
         }
     }
 
-    fn flows(&mut self, changing: &Changing, flows: &[Flow]) {
-        let mut daemon = changing.lock();
+    fn flows(&mut self, entering: &Entering, flows: &[Flow]) {
+        let mut daemon = entering.lock();
         let daemon = &mut *daemon;
         for flow in flows {
             let tuple = crate::flows::tuple(&flow.key());

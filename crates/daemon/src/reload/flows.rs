@@ -9,7 +9,7 @@ use wire::flow::FiveTuple;
 
 use super::ReloadError;
 use super::parts::{self, PART};
-use crate::daemon::Changing;
+use crate::daemon::Entering;
 use crate::flows::{Entered, Names, Stamp};
 
 /// What was done.
@@ -23,7 +23,7 @@ pub(super) struct Done {
 ///
 /// Errors: a flow that does not fit, a file that has changed since it was checked.
 pub(super) async fn put_in_force(
-    changing: &Changing,
+    entering: &Entering,
     after: &Config,
     done: &mut Done,
 ) -> Result<(), ReloadError> {
@@ -31,7 +31,7 @@ pub(super) async fn put_in_force(
     let paths = files.clone();
     let stamps = spawn_blocking(move || paths.into_iter().map(stamp).collect());
     let stamps: Vec<Stamp> = stamps.await.unwrap_or_default();
-    if changing.lock().flows.files() == stamps {
+    if entering.lock().flows.files() == stamps {
         return Ok(());
     }
     for path in files {
@@ -40,7 +40,7 @@ pub(super) async fn put_in_force(
         while let Some(part) = file.recv().await {
             let part = part.map_err(|error| ReloadError::Config(vec![error]))?;
             let entered = {
-                let mut daemon = changing.lock();
+                let mut daemon = entering.lock();
                 let daemon = &mut *daemon;
                 let names = Names { config: after, ports: &daemon.ports, routing: &daemon.routing };
                 daemon.flows.add(names, &part)
@@ -59,23 +59,23 @@ pub(super) async fn put_in_force(
 }
 
 /// Takes back what [`put_in_force`] did.
-pub(super) async fn take_back(changing: &Changing, done: Done) {
-    changing.take_back_flows(done.entered).await;
+pub(super) async fn take_back(entering: &Entering, done: Done) {
+    entering.take_back_flows(done.entered).await;
 }
 
 /// When the files had changed: the tables hold their flows after this and no others; flows of the API last until
 /// then.
-pub(super) async fn finish(changing: &Changing, done: Done) {
+pub(super) async fn finish(entering: &Entering, done: Done) {
     let Done { entered, stamps: Some(stamps) } = done else { return };
     // Only a runtime that is shutting down does not run it.
     let Ok(present) = spawn_blocking(move || hashes(entered)).await else { return };
     let keep = |tuple: &FiveTuple| present.binary_search(&hash(tuple)).is_ok();
     let mut place = Some(0);
     while let Some(first) = place {
-        place = changing.lock().flows.retain(first, PART, keep).map(|(behind, _)| behind);
+        place = entering.lock().flows.retain(first, PART, keep).map(|(behind, _)| behind);
         tokio::task::yield_now().await;
     }
-    changing.lock().flows.set_files(stamps);
+    entering.lock().flows.set_files(stamps);
 }
 
 fn stamp(path: PathBuf) -> Stamp {

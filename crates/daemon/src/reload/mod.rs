@@ -25,7 +25,7 @@ use control::ConfigError;
 use control::api::Reloaded;
 use control::config::Reach;
 
-use crate::daemon::{ChangeError, Changing, Shared};
+use crate::daemon::{ChangeError, Changing, Entering, Shared};
 use crate::routing::{NeighborError, NumbersError, RoutesError};
 use crate::service::notify;
 
@@ -96,8 +96,8 @@ pub(crate) async fn check_start(changing: &Changing) -> Result<(), Vec<ConfigErr
 }
 
 /// Puts the routes and flows of the configured files in force after a start. What is wrong goes to the log.
-pub(crate) async fn load_files(changing: &Changing) {
-    if let Err(error) = transaction::load_files(changing).await {
+pub(crate) async fn load_files(entering: &Entering) {
+    if let Err(error) = transaction::load_files(entering).await {
         tracing::error!("{error}");
     }
 }

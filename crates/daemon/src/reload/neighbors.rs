@@ -9,7 +9,7 @@ use tokio::task::yield_now;
 
 use super::ReloadError;
 use super::parts::PART;
-use crate::daemon::Changing;
+use crate::daemon::Entering;
 
 /// What was done.
 #[derive(Default)]
@@ -34,17 +34,17 @@ impl Done {
 ///
 /// Errors: there is no room for one. [`withdraw`] and [`restore`] undo what was done until then.
 pub(super) async fn put_in_force(
-    changing: &Changing,
+    entering: &Entering,
     before: &Config,
     after: &Config,
     done: &mut Done,
 ) -> Result<(), ReloadError> {
     let came = beside(after, before);
     done.gone = beside(before, after);
-    remove(changing, &done.gone).await;
+    remove(entering, &done.gone).await;
     for part in came.chunks(PART) {
         {
-            let routing = &mut changing.lock().routing;
+            let routing = &mut entering.lock().routing;
             for neighbor in part {
                 let address = neighbor.address;
                 let added = routing.add_neighbor(after, neighbor);
@@ -58,15 +58,15 @@ pub(super) async fn put_in_force(
 }
 
 /// Removes what has come. The interfaces are still those among which it was added.
-pub(super) async fn withdraw(changing: &Changing, done: &Done) {
-    remove(changing, &done.came).await;
+pub(super) async fn withdraw(entering: &Entering, done: &Done) {
+    remove(entering, &done.came).await;
 }
 
 /// Adds what was removed. The interfaces are those of before again.
-pub(super) async fn restore(changing: &Changing, before: &Config, done: &Done) {
+pub(super) async fn restore(entering: &Entering, before: &Config, done: &Done) {
     for part in done.gone.chunks(PART) {
         {
-            let routing = &mut changing.lock().routing;
+            let routing = &mut entering.lock().routing;
             for neighbor in part {
                 // It was there before, so it fits again.
                 if let Err(error) = routing.add_neighbor(before, neighbor) {
@@ -78,10 +78,10 @@ pub(super) async fn restore(changing: &Changing, before: &Config, done: &Done) {
     }
 }
 
-async fn remove(changing: &Changing, list: &[StaticNeighbor]) {
+async fn remove(entering: &Entering, list: &[StaticNeighbor]) {
     for part in list.chunks(PART) {
         {
-            let routing = &mut changing.lock().routing;
+            let routing = &mut entering.lock().routing;
             for neighbor in part {
                 // Its interface may be gone, and it with it.
                 let _ = routing.remove_neighbor(&neighbor.interface, neighbor.address);

@@ -10,7 +10,7 @@ use tokio::task::spawn_blocking;
 use super::ReloadError;
 use super::difference::route_changes;
 use super::parts;
-use crate::daemon::{Changing, RouteChanges};
+use crate::daemon::{Entering, RouteChanges};
 use crate::routing::{FilePlace, file_place, place_of_file};
 
 /// What was done.
@@ -29,13 +29,13 @@ pub(super) struct Done {
 /// Errors: a route that does not fit, a file that has changed since it was checked. [`take_back`] undoes what was
 /// done until then.
 pub(super) async fn put_in_force(
-    changing: &Changing,
+    entering: &Entering,
     before: &Config,
     after: &Config,
     done: &mut Done,
 ) -> Result<(), ReloadError> {
     let (added, removed) = route_changes(&before.static_routes, &after.static_routes);
-    done.changes.add(changing, after, &added).await?;
+    done.changes.add(entering, after, &added).await?;
     done.added = added.len();
     let mut present = Vec::new();
     for path in &after.routes.files {
@@ -43,24 +43,24 @@ pub(super) async fn put_in_force(
         let from = present.len();
         while let Some(part) = file.recv().await {
             let part = part.map_err(|error| ReloadError::Config(vec![error]))?;
-            done.changes.add(changing, after, &part).await?;
-            present.extend(places(changing, &part));
+            done.changes.add(entering, after, &part).await?;
+            present.extend(places(entering, &part));
         }
         if present.len() > from {
             tracing::info!("{}: {} routes", path.display(), present.len() - from);
         }
     }
     let present = Arc::new(sorted(present).await);
-    let files_before = changing.lock().routing.exchange_file_routes(Arc::clone(&present));
+    let files_before = entering.lock().routing.exchange_file_routes(Arc::clone(&present));
     let configured: HashSet<FilePlace> =
-        places(changing, &after.static_routes).into_iter().collect();
-    let from_config = places(changing, &removed);
+        places(entering, &after.static_routes).into_iter().collect();
+    let from_config = places(entering, &removed);
     let (from_config, from_files) =
         gone(configured, present, from_config, Arc::clone(&files_before)).await;
     done.file_routes = Some(files_before);
-    done.changes.remove_present(changing, &in_tables(from_config)).await?;
+    done.changes.remove_present(entering, &in_tables(from_config)).await?;
     done.removed = done.changes.removed;
-    done.changes.remove_present(changing, &in_tables(from_files)).await?;
+    done.changes.remove_present(entering, &in_tables(from_files)).await?;
     Ok(())
 }
 
@@ -94,8 +94,8 @@ async fn sorted(places: Vec<FilePlace>) -> Vec<FilePlace> {
 }
 
 /// Where routes stand. Those of a VRF that nothing names any more are gone with it.
-fn places(changing: &Changing, routes: &[Route]) -> Vec<FilePlace> {
-    let daemon = changing.lock();
+fn places(entering: &Entering, routes: &[Route]) -> Vec<FilePlace> {
+    let daemon = entering.lock();
     let place = |route: &Route| daemon.routing.place(route).as_ref().map(file_place);
     routes.iter().filter_map(place).collect()
 }
@@ -110,9 +110,9 @@ pub(super) fn finish(done: Done) {
 }
 
 /// Takes back what [`put_in_force`] did. The interfaces are those of before again.
-pub(super) async fn take_back(changing: &Changing, done: Done) {
-    done.changes.take_back(changing).await;
+pub(super) async fn take_back(entering: &Entering, done: Done) {
+    done.changes.take_back(entering).await;
     if let Some(before) = done.file_routes {
-        changing.lock().routing.exchange_file_routes(before);
+        entering.lock().routing.exchange_file_routes(before);
     }
 }

@@ -9,7 +9,7 @@ use super::difference::{hold_fixed, other_changes};
 use super::ports::{Plan, PortsDone};
 use super::{ReloadError, flows, neighbors, routes};
 use crate::clients::Host as _;
-use crate::daemon::Changing;
+use crate::daemon::{Changing, Entering};
 use crate::routing::NumbersError;
 
 /// Applies the difference between the configuration in force and another one.
@@ -29,8 +29,10 @@ pub(super) async fn apply(changing: &Changing, mut new: Config) -> Result<Reload
         ports.take_back(changing).await;
         return Err(error.into());
     }
+    // Until here others have changed what tables hold.
+    let entering = changing.enter().await;
     let switched = {
-        let mut daemon = changing.lock();
+        let mut daemon = entering.lock();
         let mut next = topology.clone();
         // What the API has added until now counts.
         let numbered = next.renumber(&new, &daemon.in_use()).map_err(NumbersError::from);
@@ -44,24 +46,25 @@ pub(super) async fn apply(changing: &Changing, mut new: Config) -> Result<Reload
         numbered
     };
     if let Err(error) = switched {
+        drop(entering);
         ports.take_back(changing).await;
         return Err(error.into());
     }
-    changing.publish().await;
+    entering.lock().publish();
     let (mut routes_done, mut flows_done) = (routes::Done::default(), flows::Done::default());
-    let mut filled = routes::put_in_force(changing, &before, &new, &mut routes_done).await;
+    let mut filled = routes::put_in_force(&entering, &before, &new, &mut routes_done).await;
     if filled.is_ok() {
-        filled = flows::put_in_force(changing, &new, &mut flows_done).await;
+        filled = flows::put_in_force(&entering, &new, &mut flows_done).await;
     }
     let mut neighbors_done = neighbors::Done::default();
     if filled.is_ok() {
-        filled = neighbors::put_in_force(changing, &before, &new, &mut neighbors_done).await;
+        filled = neighbors::put_in_force(&entering, &before, &new, &mut neighbors_done).await;
     }
     if let Err(error) = filled {
-        neighbors::withdraw(changing, &neighbors_done).await;
-        flows::take_back(changing, flows_done).await;
+        neighbors::withdraw(&entering, &neighbors_done).await;
+        flows::take_back(&entering, flows_done).await;
         {
-            let mut daemon = changing.lock();
+            let mut daemon = entering.lock();
             ports.switch_back(&mut daemon.ports, &before);
             daemon.config = before.clone();
             // The new configuration may have closed what it does not have.
@@ -69,10 +72,11 @@ pub(super) async fn apply(changing: &Changing, mut new: Config) -> Result<Reload
                 tracing::error!("{error}");
             }
             daemon.routing.set_topology(topology);
+            daemon.publish();
         }
-        changing.publish().await;
-        neighbors::restore(changing, &before, &neighbors_done).await;
-        routes::take_back(changing, routes_done).await;
+        neighbors::restore(&entering, &before, &neighbors_done).await;
+        routes::take_back(&entering, routes_done).await;
+        drop(entering);
         ports.take_back(changing).await;
         return Err(error);
     }
@@ -85,9 +89,12 @@ pub(super) async fn apply(changing: &Changing, mut new: Config) -> Result<Reload
         }
     }
     routes::finish(routes_done);
+    flows::finish(&entering, flows_done).await;
+    // What follows waits for workers and devices.
+    drop(entering);
+    changing.follow_ports().await;
     ports.finish(changing).await;
     changes.extend(neighbors_done.words());
-    flows::finish(changing, flows_done).await;
     {
         let mut daemon = changing.lock();
         daemon.lend_to_clients().apply_client_rules();
@@ -102,15 +109,15 @@ pub(super) async fn apply(changing: &Changing, mut new: Config) -> Result<Reload
 /// Puts the routes and flows of the files in force that the configuration names.
 ///
 /// Errors: [`ReloadError`]; what was loaded until then stays.
-pub(super) async fn load_files(changing: &Changing) -> Result<(), ReloadError> {
-    let config = changing.lock().config.clone();
+pub(super) async fn load_files(entering: &Entering) -> Result<(), ReloadError> {
+    let config = entering.lock().config.clone();
     let mut done = routes::Done::default();
-    let filled = routes::put_in_force(changing, &config, &config, &mut done).await;
+    let filled = routes::put_in_force(entering, &config, &config, &mut done).await;
     routes::finish(done);
     filled?;
     let mut done = flows::Done::default();
-    flows::put_in_force(changing, &config, &mut done).await?;
-    flows::finish(changing, done).await;
+    flows::put_in_force(entering, &config, &mut done).await?;
+    flows::finish(entering, done).await;
     Ok(())
 }
 

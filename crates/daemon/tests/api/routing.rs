@@ -1,8 +1,15 @@
-//! Routes come and go, up to their limit.
+//! Routes come and go, up to their limit, whatever else goes on.
 
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde_json::{Value, json};
 
-use crate::instance::Instance;
+use crate::instance::{Instance, PATIENCE};
 use crate::{code, routes, two_ports};
 
 #[test]
@@ -74,4 +81,48 @@ fn the_limit_of_routes_refuses_clearly_and_keeps_what_is_there() {
         after = format!("&after={next}");
     }
     assert_eq!(seen.iter().filter(|key| key.contains("\"20.")).count(), 4999);
+}
+
+/// Whether the daemon has a file open.
+fn has_open(daemon: &Instance, file: &Path) -> bool {
+    let descriptors = fs::read_dir(format!("/proc/{}/fd", daemon.pid())).unwrap();
+    let is_it = |link: &Path| fs::read_link(link).is_ok_and(|target| target == file);
+    descriptors.flatten().any(|descriptor| is_it(&descriptor.path()))
+}
+
+#[test]
+fn tables_change_while_a_reload_waits_for_a_device() {
+    let daemon = Instance::start(&two_ports());
+    let fifo = fs::canonicalize(daemon.path("")).unwrap().join("slow.pcap");
+    mknodat(CWD, &fifo, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+    // The driver waits for what nobody has written yet.
+    let mut writer = fs::File::options().read(true).write(true).open(&fifo).unwrap();
+    let slow = format!("[[port]]\nname = \"slow\"\ndevice = \"pcap:{}\"\n", fifo.display());
+    daemon.write_config(&format!("{}{slow}", two_ports()));
+    let route = json!([{"prefix": "10.1.0.0/16", "kind": "blackhole"}]);
+    let fixed = json!([{"interface": "left", "address": "10.0.1.9", "mac": "02:00:00:00:00:09"}]);
+    let flow = json!([{"source": "10.0.1.2", "destination": "10.9.9.9", "protocol": 17, "source_port": 1,
+                       "destination_port": 2, "egress_port": "left", "destination_mac": "02:00:00:00:00:99"}]);
+    thread::scope(|scope| {
+        let reload = scope.spawn(|| daemon.request("POST", "/v1/reload", "{}"));
+        let start = Instant::now();
+        while !has_open(&daemon, &fifo) {
+            assert!(start.elapsed() < PATIENCE, "{}", daemon.log());
+            thread::sleep(Duration::from_millis(5));
+        }
+        for (what, list) in [("routes", &route), ("neighbors", &fixed), ("flows", &flow)] {
+            let answer = daemon.request("POST", &format!("/v1/{what}"), &list.to_string());
+            assert_eq!(answer.status, 200, "{what}: {}", answer.text());
+            assert_eq!(answer.json()["added"], 1, "{what}");
+        }
+        assert!(!reload.is_finished(), "the device is still being opened");
+        // This is no capture, so the reload is refused.
+        writer.write_all(&[0; 24]).unwrap();
+        let refused = reload.join().unwrap();
+        assert_eq!(refused.status, 409, "{}", refused.text());
+    });
+    assert_eq!(routes(&daemon, "?prefix=10.1.0.0/16")[0]["origin"], "api");
+    assert_eq!(daemon.get("/v1/flows").json()["flows"].as_array().unwrap().len(), 1);
+    let neighbors = daemon.get("/v1/neighbors").json();
+    assert!(neighbors.to_string().contains("02:00:00:00:00:09"), "{neighbors}");
 }
