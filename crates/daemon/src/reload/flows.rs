@@ -1,13 +1,15 @@
 //! Flows of the files that a configuration names, put in force part by part. What was done can be undone.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::path::PathBuf;
+use std::path::Path;
 
 use control::Config;
 use tokio::task::spawn_blocking;
+use tokio::time::timeout;
 use wire::flow::FiveTuple;
 
 use super::ReloadError;
+use super::load::{PATIENCE, late};
 use super::parts::{self, PART};
 use crate::daemon::Entering;
 use crate::flows::{Entered, Names, Stamp};
@@ -28,16 +30,17 @@ pub(super) async fn put_in_force(
     done: &mut Done,
 ) -> Result<(), ReloadError> {
     let files = after.flows.files.clone();
-    let paths = files.clone();
-    let stamps = spawn_blocking(move || paths.into_iter().map(stamp).collect());
-    let stamps: Vec<Stamp> = stamps.await.unwrap_or_default();
+    let mut stamps = Vec::with_capacity(files.len());
+    for path in &files {
+        stamps.push(stamp(path).await?);
+    }
     if entering.lock().flows.files() == stamps {
         return Ok(());
     }
     for path in files {
         let mut file = parts::flows(path.clone(), after.reach.clone());
         let mut count = 0;
-        while let Some(part) = file.recv().await {
+        while let Some(part) = file.next().await {
             let part = part.map_err(|error| ReloadError::Config(vec![error]))?;
             let entered = {
                 let mut daemon = entering.lock();
@@ -78,10 +81,15 @@ pub(super) async fn finish(entering: &Entering, done: Done) {
     entering.lock().flows.set_files(stamps);
 }
 
-fn stamp(path: PathBuf) -> Stamp {
-    let found = std::fs::metadata(&path).ok();
+/// What shows that a file has changed.
+///
+/// Errors: its file system does not answer.
+async fn stamp(path: &Path) -> Result<Stamp, ReloadError> {
+    let file = path.to_owned();
+    let found = timeout(PATIENCE, spawn_blocking(move || std::fs::metadata(file).ok())).await;
+    let found = found.map_err(|_| ReloadError::Config(vec![late(path)]))?.unwrap_or_default();
     let modified = found.as_ref().and_then(|found| found.modified().ok());
-    (path, modified, found.map_or(0, |found| found.len()))
+    Ok((path.to_owned(), modified, found.map_or(0, |found| found.len())))
 }
 
 /// Hashes of flows, sorted; not flows: 16 million of them fit. Millions take so long, and the flows to be freed, that

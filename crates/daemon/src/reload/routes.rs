@@ -41,7 +41,7 @@ pub(super) async fn put_in_force(
     for path in &after.routes.files {
         let mut file = parts::routes(path.clone(), after.reach.clone());
         let from = present.len();
-        while let Some(part) = file.recv().await {
+        while let Some(part) = file.next().await {
             let part = part.map_err(|error| ReloadError::Config(vec![error]))?;
             done.changes.add(entering, after, &part).await?;
             present.extend(places(entering, &part));

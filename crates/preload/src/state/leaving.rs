@@ -150,10 +150,10 @@ impl State {
 }
 
 /// Gives the daemon connections, batch by batch. Gives back the batches that it has refused.
-fn in_batches<'a>(
-    parcels: &'a [Parcel],
+fn in_batches(
+    parcels: &[Parcel],
     mut give: impl FnMut(&[&[u8]]) -> Result<u32, Error>,
-) -> Vec<&'a [Parcel]> {
+) -> Vec<&[Parcel]> {
     let is_refused = |batch: &&[Parcel]| {
         let bytes: Vec<_> = batch.iter().map(|parcel| &parcel.bytes[..]).collect();
         give(&bytes).inspect_err(|error| report::say(&error.to_string())).is_err()

@@ -234,6 +234,11 @@ fn a_configuration_is_loaded_with_its_files() {
     folder.write("r", b"10.0.0.0/8 via 192.0.2.2\n");
     folder.write("f", HEADER.as_bytes());
     assert_eq!(Config::load(&config, Reach::Anywhere).unwrap().0.routes.files.len(), 2);
+    folder.write("r", "10.0.0.0/8 via 192.0.2.2\n".repeat(5_000).as_bytes());
+    let mut told = Vec::new();
+    let mut tell = |file: &Path| told.push(file.file_name().unwrap().to_owned());
+    Config::load_told(&config, Reach::Anywhere, &mut tell).unwrap_err();
+    assert_eq!(told, ["m.toml", "r", "r", "r", "gone", "f"], "5,000 lines take their time");
     let missing =
         Config::load(Path::new("/nonexistent"), Reach::Anywhere).unwrap_err()[0].to_string();
     assert!(missing.starts_with("/nonexistent: cannot be opened (No such file"), "{missing}");
