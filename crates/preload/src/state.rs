@@ -15,6 +15,7 @@ mod links;
 mod listener;
 mod options;
 mod owner;
+mod places;
 mod proving;
 mod route;
 mod session;
@@ -26,14 +27,12 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd};
 
 use client::session::{Links, Queues, Ways};
-use host::Errno;
 use shm::attach::Received;
 use shm::session::{Event, Routed, TransportProtocol};
 use shm::{Courtesy, Spin};
 
 use crate::clock;
 use crate::internal::{self, Hidden};
-use crate::kinds::{self, Kind};
 use crate::sockets::Sockets;
 use crate::waiting::Waiters;
 
@@ -49,30 +48,11 @@ pub(crate) use held::Awaited;
 pub(crate) use listener::{close_listener, closes_on_exec, listen_at, status_flags};
 pub(crate) use options::word;
 pub(crate) use owner::sets_owner;
+pub(crate) use places::Place;
 pub(crate) use session::take_over;
-
-/// Placeholders that are kept for the next session.
-const SPARES: usize = 128;
 
 /// Whoever sends and has not looked for packets for so long does it then: ns.
 const LULL: u64 = 1_000_000;
-
-/// A session's place among the descriptors.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Place {
-    /// What `F_SETFL` has set: shared by all descriptors of the session.
-    pub(crate) flags: c_int,
-    /// An error that came after data that a call gave: the next one gives it (`sk_err`).
-    pub(crate) error: c_int,
-    /// `FD_CLOEXEC`, as the application believes it to be.
-    pub(crate) close_on_exec: bool,
-    /// Who gets its signals.
-    pub(crate) owner: owner::Owner,
-    /// The file behind it is a placeholder of ours, to be used again.
-    pub(crate) reusable: bool,
-    /// How many sessions began before it.
-    pub(crate) born: u32,
-}
 
 /// Everything that a process has.
 pub(crate) struct State {
@@ -315,61 +295,6 @@ impl State {
         if self.waiters.sleepers > 0 && self.sessions.wants_turn() {
             self.turn();
         }
-    }
-
-    /// A descriptor for a new session.
-    pub(crate) fn placeholder(&mut self) -> Result<c_int, Errno> {
-        let fd = loop {
-            let fd = match self.spares.pop() {
-                Some(fd) => fd,
-                None => crate::errno::of(internal::placeholder(&self.base))?,
-            };
-            let Some(at) = self.replaced.iter().position(|own| *own == fd) else { break fd };
-            // What was put there is closed: an earlier session has its own number again.
-            self.replaced.swap_remove(at);
-            kinds::set(fd, Kind::Internal);
-        };
-        if usize::try_from(fd).is_ok() && kinds::set(fd, Kind::Spare) {
-            Ok(fd)
-        } else {
-            internal::close(fd);
-            Err(Errno::MFILE)
-        }
-    }
-
-    /// Gives a descriptor back that no session uses any more.
-    pub(crate) fn put_back(&mut self, fd: c_int, reusable: bool) {
-        if self.replacing == Some(fd) {
-            kinds::set(fd, Kind::Kernel);
-        } else if reusable && self.spares.len() < SPARES {
-            kinds::set(fd, Kind::Spare);
-            self.spares.push(fd);
-        } else {
-            // The application has closed it, as far as it knows.
-            internal::close(fd);
-        }
-    }
-
-    /// What a session's descriptor is like.
-    pub(crate) fn place(&mut self, fd: c_int) -> &mut Place {
-        let at = fd.unsigned_abs() as usize;
-        if self.places.len() <= at {
-            self.places.resize(at + 1, Place::default());
-        }
-        // Just made long enough.
-        #[expect(clippy::indexing_slicing, reason = "just made long enough")]
-        &mut self.places[at]
-    }
-
-    /// What all descriptors of a session share.
-    pub(crate) fn shared_place(&mut self, fd: c_int) -> &mut Place {
-        let own = self.own(fd);
-        self.place(own)
-    }
-
-    /// Whether calls about a session never wait.
-    pub(crate) fn is_nonblocking(&mut self, fd: c_int) -> bool {
-        self.shared_place(fd).flags & libc::O_NONBLOCK != 0
     }
 
     /// Readable when another end of a link has rung, or is gone; none while there are no links.
