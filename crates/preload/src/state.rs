@@ -48,11 +48,27 @@ pub(crate) use held::Awaited;
 pub(crate) use listener::{close_listener, closes_on_exec, listen_at, status_flags};
 pub(crate) use options::word;
 pub(crate) use owner::sets_owner;
-pub(crate) use places::Place;
 pub(crate) use session::take_over;
 
 /// Whoever sends and has not looked for packets for so long does it then: ns.
 const LULL: u64 = 1_000_000;
+
+/// A session's place among the descriptors.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Place {
+    /// What `F_SETFL` has set: shared by all descriptors of the session.
+    pub(crate) flags: c_int,
+    /// An error that came after data that a call gave: the next one gives it (`sk_err`).
+    pub(crate) error: c_int,
+    /// `FD_CLOEXEC`, as the application believes it to be.
+    pub(crate) close_on_exec: bool,
+    /// Who gets its signals.
+    pub(crate) owner: owner::Owner,
+    /// The file behind it is a placeholder of ours, to be used again.
+    pub(crate) reusable: bool,
+    /// How many sessions began before it.
+    pub(crate) born: u32,
+}
 
 /// Everything that a process has.
 pub(crate) struct State {

@@ -10,7 +10,6 @@ use transport::moving::{Carried, Reader, Writer};
 
 use super::asking::{Asking, Split, Wire};
 use super::call::{Verb, command, malformed};
-use super::data::Here;
 use super::own::Own;
 use super::plan::{ProcessEnd, ProcessSide};
 use crate::errno::Errno;
@@ -147,16 +146,20 @@ impl Remote {
 
     /// Whether there is a chunk for what a session writes. If not, all are told when there is one, as after a write.
     pub(super) fn has_chunks(&mut self, id: Id) -> bool {
-        let takes = |here: Here<'_>| here.own.outward.takes(here.chunks) > 0;
-        if self.here(id).is_none_or(takes) {
+        if self.takes(id) {
             return true;
         }
         // Whoever is starving has looked for some, and does so again.
         if !self.starving {
             self.reclaim();
-            self.starving = !self.here(id).is_none_or(takes);
+            self.starving = !self.takes(id);
         }
         !self.starving
+    }
+
+    /// Whether a session can write into a chunk, or has ended.
+    fn takes(&mut self, id: Id) -> bool {
+        self.here(id).is_none_or(|here| here.own.outward.takes(here.chunks) > 0)
     }
 
     /// A session that something happened to.

@@ -4,29 +4,12 @@ use std::ffi::c_int;
 
 use host::Errno;
 
-use super::{State, owner};
+use super::{Place, State};
 use crate::internal;
 use crate::kinds::{self, Kind};
 
 /// Placeholders that are kept for the next session.
 const SPARES: usize = 128;
-
-/// A session's place among the descriptors.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Place {
-    /// What `F_SETFL` has set: shared by all descriptors of the session.
-    pub(crate) flags: c_int,
-    /// An error that came after data that a call gave: the next one gives it (`sk_err`).
-    pub(crate) error: c_int,
-    /// `FD_CLOEXEC`, as the application believes it to be.
-    pub(crate) close_on_exec: bool,
-    /// Who gets its signals.
-    pub(crate) owner: owner::Owner,
-    /// The file behind it is a placeholder of ours, to be used again.
-    pub(crate) reusable: bool,
-    /// How many sessions began before it.
-    pub(crate) born: u32,
-}
 
 impl State {
     /// A descriptor for a new session.
