@@ -13,6 +13,8 @@ const DATAGRAM_BUFFERS: (u32, u32) = (212_992, 212_992);
 pub(crate) const TTL: u8 = 64;
 /// `TCP_FIN_TIMEOUT`: seconds in FIN-WAIT-2 after close.
 pub(crate) const FIN_WAIT_2: i32 = 60;
+/// `TCP_DELACK_MAX`: us. An acknowledgment waits for less than that anyway (`TCP_ATO_MIN`).
+pub(crate) const DELACK_MAX: u32 = 200_000;
 
 /// All settings of a socket.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,6 +41,8 @@ pub(crate) struct Settings {
     pub(crate) keepalive: Keepalive,
     /// `TCP_LINGER2`: seconds; negative: does not wait.
     pub(crate) linger2: i32,
+    /// `TCP_DELACK_MAX_US`: us.
+    pub(crate) longest_ack_delay: u32,
     /// `TCP_DEFER_ACCEPT` as Linux keeps it: retransmissions.
     pub(crate) defer_accept: u8,
     /// `TCP_FASTOPEN`: connections that may wait; 0: off.
@@ -155,6 +159,7 @@ impl Settings {
             pacing_rate: u64::MAX,
             keepalive: Keepalive { idle: 7200 * SECOND, interval: 75 * SECOND, count: 9 },
             linger2: FIN_WAIT_2,
+            longest_ack_delay: DELACK_MAX,
             defer_accept: 0,
             fast_open_queue: 0,
             window_clamp: 0,
@@ -246,6 +251,7 @@ impl Settings {
         stream.keepalive = keepalive;
         stream.linger = linger;
         stream.fin_wait_2 = linger2 * SECOND;
+        stream.delayed_ack = plain.delayed_ack.min(u64::from(self.longest_ack_delay) * 1000);
         stream.defer_accept = u64::from(retransmission_seconds(self.defer_accept)) * SECOND;
         stream.fast_open = fast_open;
         stream.fast_open_pending = self.fast_open_queue.min(u16::MAX.into()) as u16;

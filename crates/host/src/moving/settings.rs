@@ -3,7 +3,7 @@
 use transport::{carried, carried_as};
 
 use crate::session::{Domain, Progress, Rare};
-use crate::settings::Settings;
+use crate::settings::{DELACK_MAX, Settings};
 
 carried!(Settings {
     stream,
@@ -18,6 +18,7 @@ carried!(Settings {
     pacing_rate,
     keepalive,
     linger2,
+    longest_ack_delay in 8000..=DELACK_MAX,
     defer_accept,
     fast_open_queue,
     window_clamp,

@@ -187,7 +187,7 @@ impl Sessions {
             name::FASTOPEN_CONNECT => settings.has(flag::FAST_OPEN_CONNECT).into(),
             name::FASTOPEN_NO_COOKIE => stream.fast_open_without_cookie.into(),
             name::RTO_MIN_US => (stream.minimum_rto / 1000) as i32,
-            name::DELACK_MAX_US => (stream.delayed_ack / 1000) as i32,
+            name::DELACK_MAX_US => settings.longest_ack_delay as i32,
             name::REPAIR_QUEUE | name::QUEUE_SEQ | name::REPAIR_WINDOW => {
                 return Err(Errno::INVAL);
             }
@@ -280,7 +280,7 @@ fn keep(settings: &mut Settings, name: i32, number: i32) -> Result<(), Errno> {
             settings.stream.minimum_rto = micros(within(number, TIMES.0, TIMES.1)?);
         }
         name::DELACK_MAX_US => {
-            settings.stream.delayed_ack = micros(within(number, TIMES.0, TIMES.1)?);
+            settings.longest_ack_delay = within(number, TIMES.0, TIMES.1)? as u32;
         }
         _ => Fixed::set(FIXED, name, number)?,
     }

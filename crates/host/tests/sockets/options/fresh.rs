@@ -148,6 +148,7 @@ fn fresh_sockets_say_what_linux_says() {
             (37, 0),
             (44, 120_000),
             (45, 200_000),
+            (46, 200_000),
         ];
         check(domain, Kind::Stream, TCP, &tcp);
     }

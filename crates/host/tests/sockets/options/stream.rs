@@ -3,7 +3,7 @@
 use millrace_host::{Domain, Errno, Id, Kind};
 
 use super::{SOCKET, TCP, get, set};
-use crate::pair::{CLIENT, LISTENER, Pair, SERVER, at, v4};
+use crate::pair::{CLIENT, LISTENER, Pair, SERVER, at, send, v4};
 
 #[test]
 fn what_a_stream_is_told_is_kept_within_bounds() {
@@ -25,6 +25,7 @@ fn what_a_stream_is_told_is_kept_within_bounds() {
         (18, 5000, 5000),
         (25, 16_384, 16_384),
         (45, 100_000, 100_000),
+        (46, 100_000, 100_000),
         (12, 0, 0),
         (17, 1, 0),
     ] {
@@ -60,6 +61,28 @@ fn what_a_stream_is_told_is_kept_within_bounds() {
     assert_eq!(get(server, Id(10), TCP, 4), Ok(77));
     assert_eq!(get(server, LISTENER, SOCKET, 30), Ok(1));
     assert_eq!(get(server, Id(10), SOCKET, 30), Ok(0));
+}
+
+#[test]
+fn the_longest_delay_of_an_acknowledgment_only_shortens_it() {
+    const MILLISECOND: u64 = 1_000_000;
+    let mut pair = Pair::connected();
+    for (longest, delay) in [(200_000, 40), (10_000, 10), (100_000, 40)] {
+        set(pair.server(), SERVER, (TCP, 46), longest).unwrap();
+        let unacknowledged = |pair: &mut Pair| pair.client().unsent(CLIENT).unwrap().0;
+        // The first ones of a connection are acknowledged at once.
+        for _ in 0..40 {
+            if unacknowledged(&mut pair) == 0 {
+                send(pair.client(), CLIENT, b"a").unwrap();
+                pair.settle();
+            }
+        }
+        assert_eq!(unacknowledged(&mut pair), 1, "{longest}");
+        pair.run_for((delay - 2) * MILLISECOND);
+        assert_eq!(unacknowledged(&mut pair), 1, "{longest}");
+        pair.run_for(4 * MILLISECOND);
+        assert_eq!(unacknowledged(&mut pair), 0, "{longest}");
+    }
 }
 
 #[test]
