@@ -87,6 +87,13 @@ impl Sessions {
         }
     }
 
+    /// Whether closing a session resets its connection (`tcp_close`): by `SO_LINGER` of 0, or as data was not read.
+    pub(crate) fn ends_with_reset(&mut self, id: Id) -> bool {
+        let Ok(session) = self.get(id) else { return false };
+        let Role::Connection(connection) = session.role else { return false };
+        session.settings.stream.linger == Some(0) || self.readable(connection) > 0
+    }
+
     /// Closes a session; what was written is still sent, by later turns. Gives what the application has to
     /// wait for when it lingers (`SO_LINGER`): turn until [`is_lingering`](Self::is_lingering) ends, at most
     /// for the time-out.

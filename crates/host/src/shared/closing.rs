@@ -20,17 +20,22 @@ impl Served {
         if self.flow(id).moves() {
             self.attend(id, Mask::NONE);
         }
+        // tcp_close: of data that nobody has read, the peer is told by a reset.
+        if self.flow(id).flows && self.unread(id) > 0 {
+            let unread = self.unread_bytes(id);
+            self.sessions.take_back(id, &unread, &[]);
+        }
         // Datagrams for which there is no room are lost, as in any network.
         let rest = if self.flow(id).frames { Vec::new() } else { self.rest(id) };
         self.end_flow(id);
+        if self.sessions.ends_with_reset(id) {
+            return self.reset(id);
+        }
         if rest.is_empty() {
             return self.sessions.close(id);
         }
         let lingering = self.sessions.lingering(id);
-        // Behind those of the process.
-        let mut numbers = (self.end.plan.sessions()..).map(Id).take(MOST);
-        let free = numbers.find(|id| !self.sessions.has(*id)).filter(|_| !self.is_tight);
-        match free.filter(|new| self.sessions.rename(id, *new)) {
+        match self.free_number().filter(|new| self.sessions.rename(id, *new)) {
             Some(new) => {
                 self.closing.push(Closing { id: new, rest, sent: 0 });
                 self.go_on_closing(new);
@@ -41,6 +46,33 @@ impl Served {
                 self.sessions.abort(id);
                 None
             }
+        }
+    }
+
+    /// A number behind those of the process.
+    fn free_number(&self) -> Option<Id> {
+        let mut numbers = (self.end.plan.sessions()..).map(Id).take(MOST);
+        numbers.find(|id| !self.sessions.has(*id)).filter(|_| !self.is_tight)
+    }
+
+    /// Closes a session that ends with a reset. What the stack has for the peer goes before it, as it would have gone when it was
+    /// written.
+    fn reset(&mut self, id: Id) -> Option<Lingering> {
+        let waits = self.sessions.unsent(id).is_ok_and(|(_, never)| never > 0);
+        let free = if waits { self.free_number() } else { None };
+        match free.filter(|new| self.sessions.rename(id, *new)) {
+            Some(new) => {
+                self.resetting.push(new);
+                None
+            }
+            None => self.sessions.close(id),
+        }
+    }
+
+    /// What went before resets has been sent.
+    pub(super) fn finish_resetting(&mut self) {
+        while let Some(id) = self.resetting.pop() {
+            self.sessions.close(id);
         }
     }
 
@@ -66,6 +98,7 @@ impl Served {
 
     /// The stack takes what sessions that end have left, whatever its room: they are closed, and can leave it.
     pub(super) fn finish_closing(&mut self) {
+        self.finish_resetting();
         for Closing { id, rest, sent } in std::mem::take(&mut self.closing) {
             self.sessions.take_back(id, &[], rest.get(sent..).unwrap_or_default());
             self.sessions.close(id);

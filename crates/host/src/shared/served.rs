@@ -32,6 +32,8 @@ pub struct Served {
     /// Sessions without.
     pub(super) starved: PagedQueue<Id>,
     pub(super) closing: Vec<Closing>,
+    /// Sessions that the process has closed, until what goes before their resets is sent.
+    pub(super) resetting: Vec<Id>,
     pub(super) bounce: Vec<u8>,
     pub(super) travelling: Travelling,
     /// Since its process is gone.
@@ -67,6 +69,7 @@ impl Served {
             holding: PagedQueue::new(),
             starved: PagedQueue::new(),
             closing: Vec::new(),
+            resetting: Vec::new(),
             bounce: vec![0; LONGEST],
             travelling: Travelling::default(),
             leaving: Leaving::default(),
@@ -135,6 +138,7 @@ impl Served {
         // What the process reads may widen a window, and what becomes of that may be something to tell.
         for _ in 0..2 {
             self.sessions.turn(now, sink);
+            self.finish_resetting();
             while let Some(ready) = self.sessions.next_ready() {
                 if ready.id.0 < self.end.plan.sessions() {
                     self.attend(ready.id, ready.woken);

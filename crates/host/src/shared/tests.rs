@@ -12,6 +12,7 @@ use crate::{Domain, Errno, How, Id, Incoming, Kind, Mask, Outgoing};
 mod ahead;
 mod bed;
 mod chunks;
+mod closing;
 mod connecting;
 mod datagrams;
 mod moving;
