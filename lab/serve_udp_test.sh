@@ -108,7 +108,31 @@ END
   end "$far"
 fi
 
-# 5. DNS.
+# 5. What a process sends just before it ends.
+exec_on a "$python" -c '
+import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(("10.0.1.2", 7020))
+s.settimeout(60)
+got = set()
+while len(got) < 40:
+    got.add(s.recv(10))
+    s.settimeout(10)
+print("all of them")' >"$lab/last" 2>&1 &
+far=$!
+within 15 opens a 7020 || fail "no receiver in host a"
+(serve "$python" -c '
+import os, socket
+for number in range(40):
+    child = os.fork()
+    if child == 0:
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"%d" % number, ("10.0.1.2", 7020))
+        os._exit(0)
+    os.waitpid(child, 0)')
+check "what each of 40 processes sends as its last arrives" within 15 says '^all of them$' cat "$lab/last"
+end "$far"
+
+# 6. DNS.
 if has dnsmasq && has dig; then
   server dnsmasq 53 dnsmasq --keep-in-foreground --no-resolv --no-hosts --user=root --conf-file=/dev/null --pid-file= \
     --address=/lab.example/192.0.2.7 --txt-record=long.example,"$(data 180 5 | od -An -tx1 | tr -d ' \n' | head -c 250)"
@@ -125,7 +149,7 @@ if has dnsmasq && has dig; then
   end "$far"
 fi
 
-# 6. iperf3.
+# 7. iperf3.
 if has iperf3; then
   server iperf3 5202 iperf3 -s -p 5202
   # What a's own socket had no room for, while the client did not run, has arrived.

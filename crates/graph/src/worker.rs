@@ -147,6 +147,12 @@ impl WorkerState {
         self.stacks.lend_long(pool);
     }
 
+    /// Takes what stacks have sent so far, as much as each one's share allows: one of them is about to go. Gives how much there was.
+    pub fn hear_stacks(&mut self) -> usize {
+        let Self { graph, exits, vector, stacks, .. } = self;
+        stacks.send(graph, vector, exits, dpdk::tsc())
+    }
+
     /// Takes a stack away and gives its queues back, so that another thread drops them. What is for it from now on is
     /// dropped.
     pub fn remove_stack(&mut self, id: StackId) -> Option<Box<StackQueue>> {

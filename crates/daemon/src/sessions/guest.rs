@@ -167,6 +167,7 @@ impl<H: Host> Guest for Attached<H> {
             self.move_out(lodging).await;
         }
         // What it asked for before is done before.
+        self.hear_out().await;
         let last_words = self.last_words().await;
         let number = Arc::clone(&self.id);
         let begin = self.control.ask(move |host| {

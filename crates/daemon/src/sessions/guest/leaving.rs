@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use graph::WorkerState;
 use shm::Segment;
 use tokio::time::sleep;
 
@@ -17,6 +18,8 @@ use crate::processes::Control;
 const LOOKS: usize = 50;
 /// Peers that are told at once, before the next [`BREATH`].
 const AT_ONCE: usize = 64;
+/// How often a worker takes what all stacks have sent, for what one has sent last.
+const ROUNDS: usize = 4;
 /// Between two looks.
 const BREATH: Duration = Duration::from_millis(1);
 
@@ -35,7 +38,24 @@ pub(in crate::sessions) async fn say<H: Host>(control: &Control<H>, mut words: V
     }
 }
 
+/// Takes what stacks have sent.
+fn hear_stacks(state: &mut WorkerState) {
+    for _ in 0..ROUNDS {
+        if state.hear_stacks() == 0 {
+            break;
+        }
+    }
+}
+
 impl<H: Host> Attached<H> {
+    /// Has the workers take what its stacks have sent last, while that is theirs to send: a process may send a datagram and end.
+    pub(super) async fn hear_out(&self) {
+        let hear = |host: &mut H| host.lend().workers.crew().ask_all(hear_stacks);
+        if let Some(heard) = self.control.ask(hear).await {
+            drop(heard.all().await);
+        }
+    }
+
     /// What its peers are to be told. The memory is looked at here, whatever its owner has written there.
     pub(super) async fn last_words(&self) -> Vec<LastWords> {
         let Some(id) = self.number() else { return Vec::new() };
