@@ -98,6 +98,22 @@ check "Python's http.server: 20 requests, 5 at a time" \
   get -Z --parallel-max 5 -o /dev/null 'http://10.0.1.1:8000/five?[1-20]'
 end "$server" TERM
 
+# The kernel lets a program have a port anew, or chooses it, as it has none of the connections there that are in TIME-WAIT.
+again() { (serve "$python" -c '
+import socket
+for n in range(3):
+    s = socket.socket()
+    s.bind(("10.0.1.1", 7300))
+    s.listen()
+    c = socket.create_connection(("10.0.1.1", 7300), 10)
+    a, _ = s.accept()
+    a.close()
+    assert c.recv(1) == b""
+    c.close()
+    s.close()
+print("served")'); }
+[ "$LAB_ROUTER" = kernel ] || check "a port with connections in TIME-WAIT is served again" says '^served$' again
+
 # Clients: the server is the kernel's, in host a.
 exec_on a "$python" -m http.server -d "$served/files" -b 10.0.1.2 8000 >"$served/logs/far" 2>&1 &
 far=$!

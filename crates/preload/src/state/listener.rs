@@ -4,6 +4,7 @@ mod telling;
 
 use std::ffi::c_int;
 use std::mem::offset_of;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use host::Errno;
@@ -12,7 +13,7 @@ use super::State;
 use super::alone::is_alone;
 use super::asking::Asks;
 use super::leaving::await_handshakes;
-use super::options::open_like_kernels;
+use super::options::{open_like_kernels, word};
 use super::proving::prove;
 use crate::address::{bound, id};
 use crate::kinds::{self, Kind};
@@ -97,7 +98,7 @@ fn listen_as<S: Asks>(mut state: S, fd: c_int, serves: bool) -> (S, Result<(), E
     let (mut state, opened) = open_like_kernels(state, fd);
     let mut done = opened;
     if done.is_ok() {
-        (state, done) = state.ask(|sessions| sessions.bind(id(fd), local));
+        (state, done) = bind_like_kernels(state, fd, local);
     }
     if done.is_ok() {
         (state, done) = state.ask(|sessions| sessions.listen(id(fd), backlog));
@@ -120,6 +121,26 @@ fn listen_as<S: Asks>(mut state: S, fd: c_int, serves: bool) -> (S, Result<(), E
     state.listeners.insert(fd, listener);
     state.note_shown(number, serves, shown);
     (state, Ok(()))
+}
+
+/// Binds the stack's socket where the kernel's is bound. The kernel has judged who else is there. It knows nothing of the stack's
+/// connections that have outlived a listener, and may even have chosen their port: they keep nobody out.
+fn bind_like_kernels<S: Asks>(state: S, fd: c_int, local: SocketAddr) -> (S, Result<(), Errno>) {
+    if word(fd, libc::SOL_SOCKET, libc::SO_REUSEADDR) != Some(0) {
+        return state.ask(|sessions| sessions.bind(id(fd), local));
+    }
+    // How it is bound stays, and the option is then what the application has set.
+    let (state, _) = share(state, fd, true);
+    let (state, done) = state.ask(|sessions| sessions.bind(id(fd), local));
+    let (state, _) = share(state, fd, false);
+    (state, done)
+}
+
+/// Sets `SO_REUSEADDR` of the stack's socket.
+fn share<S: Asks>(state: S, fd: c_int, on: bool) -> (S, Result<(), Errno>) {
+    let value = c_int::from(on).to_ne_bytes();
+    let name = libc::SO_REUSEADDR;
+    state.ask(|sessions| sessions.set_option(id(fd), libc::SOL_SOCKET, name, &value))
 }
 
 /// Shows the daemon a listener that it knows: the kernel says another thing of it now.
