@@ -219,6 +219,34 @@ static pid_t passed_to_child(int fd, int (*use)(int fd)) {
 static int sends(int fd) { return send(fd, "passed", 6, 0) != 6; }
 static int receives_one(int fd) { return recv(fd, data, sizeof data, 0) != 5; }
 
+// What a process may ask first of a connection that it was passed, as libuv and Python do.
+static int is_stream(int fd) {
+  int type = 0;
+  socklen_t room = sizeof type;
+  return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &room) < 0 || type != SOCK_STREAM;
+}
+
+static int has_name(int fd) {
+  struct sockaddr_storage name = {0};
+  socklen_t length = sizeof name;
+  return getsockname(fd, (struct sockaddr *)&name, &length) < 0 || name.ss_family != mode.family;
+}
+
+static int has_peer(int fd) {
+  struct sockaddr_storage name = {0};
+  socklen_t length = sizeof name;
+  return getpeername(fd, (struct sockaddr *)&name, &length) < 0 || name.ss_family != mode.family;
+}
+
+static void passed_asked(void) {
+  struct pair p = pair();
+  ended(passed_to_child(p.fd, is_stream));
+  ended(passed_to_child(p.fd, has_name));
+  ended(passed_to_child(p.fd, has_peer));
+  R(send(p.fd, "kept", 4, 0));
+  peer_reads(p.peer, 100);
+}
+
 static void passed(void) {
   struct pair p = pair();
   pid_t child = passed_to_child(p.fd, sends);
@@ -246,6 +274,7 @@ const struct test process_cases[] = {
     {"fork, into the background", into_background, BOTH},
     {"fork, clone", cloned, BOTH},
     {"passed by SCM_RIGHTS", passed, BOTH},
+    {"passed by SCM_RIGHTS, asked", passed_asked, BOTH},
     {"passed by SCM_RIGHTS, udp", passed_receiver, PASSIVE4},
     END,
 };
