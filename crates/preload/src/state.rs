@@ -110,6 +110,8 @@ pub(crate) struct State {
     births: u32,
     base: Hidden,
     spares: Vec<c_int>,
+    /// How many placeholders are made before any is kept again.
+    scarce: usize,
     /// How long to look for packets before a sleep.
     pub(crate) spin: Spin,
     /// Whether others get the core meanwhile.
@@ -165,6 +167,7 @@ impl State {
             births: 0,
             base,
             spares: Vec::new(),
+            scarce: 0,
             spin: Spin::default(),
             courtesy: Courtesy::default(),
             rounds: 0,

@@ -46,6 +46,25 @@ static void none_left(void) {
   }
 }
 
+// A server keeps a descriptor aside, with which it turns away whom it has none for.
+static void one_set_aside(void) {
+  int server = listening(5), port = port_of(server), aside = dup(STDOUT_FILENO);
+  R(fcntl(server, F_SETFL, O_NONBLOCK));
+  may_open(aside + 3);
+  while (dup(STDOUT_FILENO) >= 0) continue;
+  for (int i = 0; i < 2; i++) {
+    remote("connect %d %d", mode.family == AF_INET6 ? 6 : 4, port);
+    until(server, POLLIN);
+    R(accept(server, NULL, NULL));
+    R(close(aside));
+    int fd = FD(accept(server, NULL, NULL));
+    R(close(fd));
+    R(accept(server, NULL, NULL));
+    aside = dup(STDOUT_FILENO);
+    YES(aside >= 0);
+  }
+}
+
 static void many_events(void) {
   enum { COUNT = 5000 };
   static struct epoll_event events[COUNT + 1];
@@ -65,6 +84,7 @@ static void many_events(void) {
 
 const struct test limit_cases[] = {
     {"no descriptor left", none_left, BOTH | PASSIVE6},
+    {"one descriptor set aside", one_set_aside, PASSIVE4 | PASSIVE6},
     {"many events", many_events, PASSIVE4},
     END,
 };

@@ -8,7 +8,8 @@ use super::{Place, State};
 use crate::internal;
 use crate::kinds::{self, Kind};
 
-/// Placeholders that are kept for the next session.
+/// Placeholders that are kept for the next session. After no number was left, as many are made before any is kept again: the program
+/// may want the number of each for a file of its own.
 const SPARES: usize = 128;
 
 impl State {
@@ -17,7 +18,7 @@ impl State {
         let fd = loop {
             let fd = match self.spares.pop() {
                 Some(fd) => fd,
-                None => crate::errno::of(internal::placeholder(&self.base))?,
+                None => self.new_placeholder()?,
             };
             let Some(at) = self.replaced.iter().position(|own| *own == fd) else { break fd };
             // What was put there is closed: an earlier session has its own number again.
@@ -32,11 +33,17 @@ impl State {
         }
     }
 
+    fn new_placeholder(&mut self) -> Result<c_int, Errno> {
+        let made = crate::errno::of(internal::placeholder(&self.base));
+        self.scarce = if made.is_ok() { self.scarce.saturating_sub(1) } else { SPARES };
+        made
+    }
+
     /// Gives a descriptor back that no session uses any more.
     pub(crate) fn put_back(&mut self, fd: c_int, reusable: bool) {
         if self.replacing == Some(fd) {
             kinds::set(fd, Kind::Kernel);
-        } else if reusable && self.spares.len() < SPARES {
+        } else if reusable && self.scarce == 0 && self.spares.len() < SPARES {
             kinds::set(fd, Kind::Spare);
             self.spares.push(fd);
         } else {
