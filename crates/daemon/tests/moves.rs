@@ -194,6 +194,7 @@ fn who_does_not_answer_a_recall_keeps_nobody_waiting() {
             break;
         }
         assert!(is_late && lost(told, id), "it was given in time");
+        assert_eq!(bed.server.event(), Some(Event::Parked(id)), "it was given to nobody");
     }
     // One that ends.
     let (_carrier, id) = bed.server.carrier(&bed.socket);
@@ -221,6 +222,9 @@ fn ask_each_other() -> bool {
     assert_eq!(other.event(), Some(Event::Recall(second)));
     assert_eq!(other.event(), Some(Event::Parked(first)));
     assert!(other.withdraw(first).unwrap().is_some());
+    if asked.elapsed() >= RECALL {
+        return false;
+    }
     assert_eq!(other.ask(&Request::Decline(second), None).0, Reply::Declined(second));
     assert!(lost(bed.server.event(), second));
     true

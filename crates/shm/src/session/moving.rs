@@ -106,9 +106,11 @@ pub enum Event {
     /// Another process asks for a connection that this one has: [`Deposit`] it, or say
     /// [`Request::Decline`](super::Request::Decline). Who does neither within a second keeps it.
     Recall(CarrierId),
-    /// A connection that this process has asked for in vain ([`Reply::Recalling`](super::Reply::Recalling)) can be withdrawn now.
+    /// A connection that this process has asked for in vain ([`Reply::Recalling`](super::Reply::Recalling)) can be withdrawn now. So
+    /// can one that it was asked for and has given, of which nobody makes use any more.
     Parked(CarrierId),
-    /// A connection that this process has asked for will not come: whoever had it has ended, or does not give it.
+    /// A connection that this process has asked for will not come: whoever had it has ended, or does not give it. Or one that it has
+    /// given is lost.
     Lost(CarrierId),
     /// A connection waits to be accepted: [`Withdraw`] it soon, before another member is asked.
     Offered(Offered),

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use shm::attach::Refusal;
-use shm::session::{CarrierId, Event};
+use shm::session::CarrierId;
 
 use super::super::Sessions;
 use super::{Kind, Moves, Named, Place, Waits};
@@ -31,7 +31,8 @@ impl Moves {
         place: Place,
     ) -> Result<CarrierId, Refusal> {
         let id = self.new_name()?;
-        let named = Named { uid, kind, place, waiting: Vec::new(), since: Instant::now() };
+        let (waiting, earlier, since) = (Vec::new(), Vec::new(), Instant::now());
+        let named = Named { uid, kind, place, waiting, since, is_recalled: false, earlier };
         self.named.insert(id, named);
         Ok(id)
     }
@@ -87,13 +88,14 @@ impl Sessions {
         let mut lost = Vec::new();
         for (id, named) in &mut self.moves.named {
             named.waiting.retain(|waiting| *waiting != process);
+            named.earlier.retain(|earlier| *earlier != process);
             if matches!(named.place, Place::At { process: at, .. } if at == process) {
                 named.place = Place::Gone;
                 lost.push(*id);
             }
         }
         for id in lost {
-            self.tell_waiting(id, Event::Lost(id));
+            self.tell_lost(id);
         }
         if self.moves.parking.as_ref().is_some_and(|own| own.client == process) {
             self.lose_parking();

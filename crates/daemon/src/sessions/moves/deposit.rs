@@ -169,6 +169,7 @@ impl Sessions {
         let there = self.list.contains_key(&process);
         let Some(named) = self.moves.named.get_mut(&id) else { return };
         named.place = if there { Place::At { process, stack } } else { Place::Gone };
+        named.is_recalled = false;
         let closed = matches!(named.kind, Kind::Carrier { is_closed: true });
         self.tell_waiting(id, Event::Lost(id));
         if closed {
@@ -195,7 +196,13 @@ impl Sessions {
         match self.moves.named.get_mut(&id) {
             Some(named) if !matches!(named.kind, Kind::Carrier { is_closed: true }) => {
                 named.place = Place::Parked(parked);
+                named.since = Instant::now();
+                named.given_by(from.0);
+                let is_wanted = !named.waiting.is_empty();
                 self.tell_waiting(id, Event::Parked(id));
+                if !is_wanted {
+                    self.tell_earlier(id, Event::Parked(id));
+                }
             }
             // Nobody holds it any more.
             _ => {

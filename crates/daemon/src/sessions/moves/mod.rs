@@ -6,12 +6,14 @@
 //! | `carriers` | names of connections, and their end |
 //! | `deposit` | a process gives a connection: to be kept, to be ended, or for another member of a listener |
 //! | `withdraw` | a process asks for a connection, from the daemon or from another process |
+//! | `earlier` | processes that had a connection before, and may wait for it still |
 //! | `waits` | connections in TIME-WAIT |
 //! | `tend` | what is overdue |
 
 mod cargo;
 mod carriers;
 mod deposit;
+mod earlier;
 mod tend;
 #[cfg(test)]
 mod tests;
@@ -76,9 +78,13 @@ struct Named {
     uid: u32,
     kind: Kind,
     place: Place,
-    /// Processes that have asked for it, and since when it is expected.
+    /// Processes that have asked for it, and since when it is expected, or with the daemon.
     waiting: Vec<u32>,
     since: Instant,
+    /// Whoever has it is asked for it.
+    is_recalled: bool,
+    /// Processes that were asked for it and have given it: they may wait for it still.
+    earlier: Vec<u32>,
 }
 
 /// What a name is for.

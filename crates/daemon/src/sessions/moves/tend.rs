@@ -22,6 +22,7 @@ impl Sessions {
             self.steering.keep_quiet(false);
         }
         self.end_recalls(now);
+        self.remind_earlier(now);
         self.end_offers(now);
         if self.moves.swept.is_none_or(|swept| now.duration_since(swept) >= SWEEP) {
             self.moves.swept = Some(now);

@@ -11,6 +11,7 @@ use super::tend::SWEEP;
 use super::waits::OF_USER;
 use crate::testing;
 
+mod earlier;
 mod handed;
 
 const CHARGE: Charge = Charge { uid: 7, bytes: 100 };

@@ -106,6 +106,7 @@ impl Sessions {
             named.waiting.push(process);
         }
         if let Place::At { process: holder, .. } = named.place {
+            named.is_recalled = true;
             self.tell(holder, Event::Recall(id));
         }
         Ok(Answered::Recalling)
@@ -126,14 +127,16 @@ impl Sessions {
             Kind::Carrier { is_closed: false } if there => {
                 named.place = Place::At { process, stack };
                 named.since = Instant::now();
+                named.earlier.retain(|earlier| *earlier != process);
                 // Others wait for it: it goes on at once.
-                if !named.waiting.is_empty() {
+                named.is_recalled = !named.waiting.is_empty();
+                if named.is_recalled {
                     self.tell(process, Event::Recall(id));
                 }
             }
             Kind::Carrier { is_closed: false } => {
                 named.place = Place::Gone;
-                self.tell_waiting(id, Event::Lost(id));
+                self.tell_lost(id);
             }
             // Nobody asks for it again.
             Kind::Carrier { is_closed: true } | Kind::Offer { .. } => {
@@ -155,7 +158,7 @@ impl Sessions {
             Place::At { process: at, .. } if at == process => named.place = Place::Gone,
             _ => return Err(invalid("the connection of that carrier is not with that process")),
         }
-        self.tell_waiting(id, Event::Lost(id));
+        self.tell_lost(id);
         Ok(())
     }
 }
