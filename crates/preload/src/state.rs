@@ -101,6 +101,8 @@ pub(crate) struct State {
     replacing: Option<c_int>,
     /// Sessions that other processes may have too, by their own descriptors.
     carriers: HashMap<c_int, carriers::Carrier>,
+    /// Those that others have taken while somebody waited for them here.
+    given: carriers::Given,
     /// What the daemon has said, and nobody has acted on yet.
     deferred: Vec<Received<Event>>,
     /// To other processes of this machine.
@@ -161,6 +163,7 @@ impl State {
             replaced: Vec::new(),
             replacing: None,
             carriers: HashMap::new(),
+            given: carriers::Given::default(),
             deferred: Vec::new(),
             links: Links::default(),
             acquaintances: links::Acquaintances::default(),

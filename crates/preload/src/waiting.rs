@@ -13,6 +13,7 @@ use crate::sockets::Sockets;
 mod files;
 mod halves;
 mod instances;
+mod moving;
 mod sleep;
 
 use files::{Asks, Files};
@@ -252,14 +253,6 @@ impl Waiters {
     pub(crate) fn is_awaited(&self, id: Id) -> bool {
         let mut watches = self.watches.get(id.0 as usize).into_iter().flatten();
         watches.any(|watch| !self.epolls.has(watch.waiter))
-    }
-
-    /// A session has another number. `now`: what is ready, which is told again.
-    pub(crate) fn rename(&mut self, id: Id, new: Id, now: Mask) {
-        let mut watches = std::mem::take(self.of(id));
-        watches.iter_mut().for_each(|watch| watch.queued = false);
-        *self.of(new) = watches;
-        self.tell(new, now);
     }
 
     /// A session became ready for these things: those who wait for them may wake.

@@ -1,6 +1,7 @@
 // fork, and descriptors that are passed on.
 #include "children.h"
 #include <sched.h>
+#include <sys/epoll.h>
 
 static uint8_t data[4096];
 
@@ -255,6 +256,53 @@ static void passed(void) {
   ended(child);
 }
 
+// Closes it at the end of what the peer sends, and goes on.
+static int closes_at_end(int fd) {
+  if (send(fd, "passed", 6, 0) != 6 || recv(fd, data, sizeof data, 0) != 0) return 1;
+  close(fd);
+  for (;;) pause();
+}
+
+// Passes a connection to a child, and waits for it in an epoll instance meanwhile.
+static pid_t passed_while_awaited(struct pair p, int epoll, int (*use)(int fd)) {
+  struct epoll_event event = {.events = EPOLLIN | EPOLLRDHUP};
+  R(epoll_ctl(epoll, EPOLL_CTL_ADD, p.fd, &event));
+  pid_t child = passed_to_child(p.fd, use);
+  peer_reads(p.peer, 6);
+  return child;
+}
+
+static void look(int epoll) {
+  struct epoll_event event = {0};
+  R(epoll_wait(epoll, &event, 1, 3000));
+  line("events: %s", events(event.events));
+}
+
+static void passed_closed_there(void) {
+  struct pair p = pair();
+  int epoll = epoll_create1(0);
+  pid_t child = passed_while_awaited(p, epoll, closes_at_end);
+  peer_closes(p.peer);
+  look(epoll);
+  R(recv(p.fd, data, sizeof data, 0));
+  kill(child, SIGKILL);
+  ended(child);
+}
+
+// The same by a duplicate, while the child ends.
+static void passed_come_back(void) {
+  struct pair p = pair();
+  int epoll = epoll_create1(0), first = p.fd;
+  p.fd = dup(first);
+  R(close(first));
+  ended(passed_while_awaited(p, epoll, sends));
+  peer_sends(p.peer, 100);
+  look(epoll);
+  R(recv(p.fd, data, 100, MSG_WAITALL));
+  R(send(p.fd, "kept", 4, 0));
+  peer_reads(p.peer, 4);
+}
+
 static void passed_receiver(void) {
   int fd = datagram(), port = bind_own(fd, true, 0);
   receives(passed_to_child(fd, receives_one), fd, port);
@@ -275,6 +323,8 @@ const struct test process_cases[] = {
     {"fork, clone", cloned, BOTH},
     {"passed by SCM_RIGHTS", passed, BOTH},
     {"passed by SCM_RIGHTS, asked", passed_asked, BOTH},
+    {"passed by SCM_RIGHTS, closed there", passed_closed_there, BOTH},
+    {"passed by SCM_RIGHTS, come back", passed_come_back, BOTH},
     {"passed by SCM_RIGHTS, udp", passed_receiver, PASSIVE4},
     END,
 };

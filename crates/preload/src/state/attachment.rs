@@ -218,6 +218,7 @@ impl State {
                 self.addresses = Addresses::new(self.attachment.link.addresses());
                 // They are connections to the daemon that is gone.
                 self.carriers.clear();
+                self.lose_given();
                 self.lease_again();
                 self.show_connections();
                 self.prove_all();

@@ -4,6 +4,8 @@
 //! `SCM_RIGHTS` carry it. One process at a time has the connection behind it, or the daemon; who uses a descriptor of a session that
 //! is elsewhere fetches it.
 
+mod given;
+
 use std::collections::HashMap;
 use std::ffi::c_int;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -20,6 +22,8 @@ use crate::address::id;
 use crate::kinds::{self, Kind};
 use crate::sockets::Sockets;
 use crate::{clock, environment, internal, real, report, uncancelled};
+
+pub(super) use given::Given;
 
 /// Sessions that get a carrier at one fork, the youngest: each costs a connection to the daemon. The child loses the others.
 const AT_ONCE: usize = 64;
@@ -170,16 +174,24 @@ impl State {
 
     /// A session that was given away: its descriptors are carriers now, and no more.
     pub(super) fn let_go(&mut self, own: c_int) {
-        for fd in self.descriptors_of(own) {
-            self.aliases.remove(&fd);
-            kinds::set(fd, Kind::Elsewhere);
+        let descriptors = self.descriptors_of(own);
+        for fd in &descriptors {
+            self.aliases.remove(fd);
+            kinds::set(*fd, Kind::Elsewhere);
+            // Each may be the one by which it is fetched.
+            if self.claim_number(*fd).is_ok() {
+                self.waiters.transfer((id(own), *fd), id(*fd), Mask::ALL);
+            }
         }
         if kinds::get(own) == Kind::Internal {
             // The application has closed it, as far as it knows.
             internal::close(own);
         }
         self.replaced.retain(|other| *other != own);
-        self.carriers.remove(&own);
+        let carrier = self.carriers.remove(&own);
+        if let Some(named) = carrier.and_then(|carrier| carrier.id) {
+            self.note_given(named, descriptors);
+        }
         // Who waits for it looks again.
         self.waiters.tell(id(own), Mask::ALL);
     }
@@ -209,6 +221,7 @@ impl State {
             // Another descriptor of this process has it.
             self.aliases.insert(fd, own);
             self.occupy(fd, place);
+            self.joined(fd, own);
             return Kind::Session;
         }
         if self.claim_number(fd).is_err() {
@@ -223,15 +236,15 @@ impl State {
         self.occupy(fd, place);
         self.carriers.insert(fd, Carrier { id: Some(named) });
         self.turn();
-        // Who has waited for it here before, waits again.
-        let ready = self.sessions.mask(id(fd));
-        self.waiters.tell(id(fd), ready);
+        self.returned(fd, named);
         Kind::Session
     }
 
     /// A session that is elsewhere is closed here: nobody waits for it any more.
     pub(crate) fn forget(&mut self, fd: c_int) {
         self.waiters.forget_session(id(fd));
+        self.waiters.halves.forget(id(fd));
+        self.given.forget(fd);
     }
 
     /// Has a connection that the daemon or another process has come here: `import` is given the time, its age and its bytes.
@@ -326,8 +339,8 @@ impl State {
             Event::Offered(offered) => self.take_offered(offered),
             Event::Linked(place) => self.adopt_link(place, false, files),
             Event::Unlinked(link) => self.end_link(link),
-            // Nobody waits for it any more.
-            Event::Parked(_) | Event::Lost(_) => {}
+            Event::Parked(named) => self.come_back(named),
+            Event::Lost(named) => self.lose(named),
         }
     }
 

@@ -20,6 +20,9 @@ struct Half {
     peer: Option<World>,
 }
 
+/// What is ready of a connection that was reset, beside that it can be written to (`tcp_poll`).
+const RESET: Mask = Mask(Mask::IN.0 | Mask::RDNORM.0 | Mask::RDHUP.0 | Mask::HUP.0 | Mask::ERR.0);
+
 /// All of them, by session.
 #[derive(Debug, Default)]
 pub(crate) struct Halves(HashMap<Id, Half>);
@@ -58,6 +61,12 @@ impl Halves {
         }
     }
 
+    /// A session is lost with another process that had it: whoever waits for it is told what the kernel says of a connection that was
+    /// reset, whatever the stack says.
+    pub(crate) fn lose(&mut self, id: Id) {
+        self.0.insert(id, Half { ready: RESET, peer: Some(World::Kernel) });
+    }
+
     /// The session is no more.
     pub(crate) fn forget(&mut self, id: Id) {
         self.0.remove(&id);
@@ -88,5 +97,14 @@ mod tests {
         assert!(!halves.join(id, Mask::IN).has(Mask::IN));
         halves.forget(id);
         assert_eq!(halves.join(id, Mask::IN), Mask::IN);
+    }
+
+    #[test]
+    fn what_is_lost_is_as_what_was_reset() {
+        let (mut halves, id) = (Halves::default(), Id(7));
+        halves.lose(id);
+        assert_eq!(halves.join(id, Mask::NONE), RESET | Mask::OUT | Mask::WRNORM);
+        halves.forget(id);
+        assert_eq!(halves.join(id, Mask::NONE), Mask::NONE);
     }
 }

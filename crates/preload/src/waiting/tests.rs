@@ -204,6 +204,28 @@ fn a_session_with_another_number_is_watched_there() {
 }
 
 #[test]
+fn what_is_watched_by_one_descriptor_moves_alone() {
+    let (mut sessions, mut waiters) = (sessions(), Waiters::default());
+    let (waiter, new) = (waiters.epoll(3), (Id(8), 8));
+    let now = sessions.mask(AT.0);
+    for (fd, data) in [(AT.1, 5), (new.1, 6)] {
+        waiters.add(waiter, (AT.0, fd), event(Mask::OUT.0, data), now).unwrap();
+    }
+    waiters.transfer((AT.0, new.1), new.0, Mask::ALL);
+    assert_eq!(found(&mut waiters, waiter, &mut sessions), [(Mask::OUT.0, 5)], "nothing is there");
+    sessions.open_datagrams(new.0, Domain::V4, &[]).unwrap();
+    let now = sessions.mask(new.0);
+    waiters.transfer(new, new.0, now);
+    let mut both = found(&mut waiters, waiter, &mut sessions);
+    both.sort_unstable();
+    assert_eq!(both, [(Mask::OUT.0, 5), (Mask::OUT.0, 6)]);
+    waiters.transfer(new, AT.0, now);
+    assert!(!waiters.is_watched(new.0));
+    assert_eq!(waiters.remove(waiter, (AT.0, new.1)), Ok(()));
+    assert_eq!(found(&mut waiters, waiter, &mut sessions), [(Mask::OUT.0, 5)]);
+}
+
+#[test]
 fn calls_wait_otherwise_than_epoll_instances() {
     let (mut sessions, mut waiters) = (sessions(), Waiters::default());
     let (epoll, call) = (waiters.epoll(3), waiters.take());
