@@ -103,6 +103,10 @@ impl Connection {
             let _ = shutdown(&self.socket, Shutdown::Both);
             match error {
                 ChannelError::System(source) if is_timeout(&source) => Error::Silent(ANSWER),
+                ChannelError::System(source) if !files.is_empty() && is_forbidden(&source) => {
+                    let problem = ChannelError::Unjudged.to_string();
+                    Error::Refused(Refusal::new(RefusalKind::Resources, problem))
+                }
                 other => other.into(),
             }
         })
@@ -159,6 +163,11 @@ pub(crate) fn refused(refusal: Refusal) -> Error {
 
 fn is_timeout(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::WouldBlock
+}
+
+/// Whether the daemon takes no descriptors on the connection at the moment ([`shm::bell::forbid_descriptors`]).
+fn is_forbidden(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::PermissionDenied
 }
 
 /// Again after a signal. A socket with a time limit is not restarted by the kernel.

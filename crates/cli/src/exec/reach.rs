@@ -56,18 +56,22 @@ fn try_out(link: &Link, stack: u32) -> Result<(), String> {
 }
 
 /// Has a listening socket served, at whatever port; else why none is.
-fn serve_some<T, E: fmt::Display>(
-    mut serve: impl FnMut(&TcpListener) -> Result<T, E>,
-) -> Result<(), String> {
+fn serve_some<T>(mut serve: impl FnMut(&TcpListener) -> Result<T, Error>) -> Result<(), String> {
     let mut refused = Vec::new();
+    let mut said = None;
     loop {
         let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0))
             .map_err(|error| format!("no socket can be bound: {error}"))?;
         match serve(&listener) {
             Ok(_) => return Ok(()),
-            Err(error) if refused.len() + 1 == PORTS => return Err(error.to_string()),
-            // It stays bound, so that the kernel chooses another port.
-            Err(_) => refused.push(listener),
+            Err(Error::Refused(refusal)) if refused.len() + 1 < PORTS => {
+                said = Some(Error::Refused(refusal));
+                // It stays bound, so that the kernel chooses another port.
+                refused.push(listener);
+            }
+            // With some refusals the connection is over.
+            Err(Error::DaemonGone) => return Err(said.unwrap_or(Error::DaemonGone).to_string()),
+            Err(error) => return Err(error.to_string()),
         }
     }
 }
@@ -154,14 +158,18 @@ mod tests {
 
     #[test]
     fn a_port_that_somebody_leases_is_no_reason() {
+        let no = |problem: &str| Error::Refused(Refusal::new(RefusalKind::Resources, problem));
         let mut ports = BTreeSet::new();
         let served = serve_some(|listener| {
             ports.insert(listener.local_addr().unwrap().port());
-            if ports.len() < PORTS { Err("it is leased") } else { Ok(()) }
+            if ports.len() < PORTS { Err(no("it is leased")) } else { Ok(()) }
         });
         assert_eq!((served, ports.len()), (Ok(()), PORTS), "each is another one");
-        let refused = serve_some(|_| Err::<(), _>("nobody may"));
-        assert_eq!(refused, Err("nobody may".to_owned()));
+        let refused = serve_some(|_| Err::<(), _>(no("nobody may")));
+        assert_eq!(refused, Err("the daemon refuses: nobody may".to_owned()));
+        let mut answers = vec![Error::DaemonGone, no("nobody receives it")];
+        let over = serve_some(|_| Err::<(), _>(answers.pop().unwrap()));
+        assert_eq!(over, Err("the daemon refuses: nobody receives it".to_owned()));
     }
 
     #[test]

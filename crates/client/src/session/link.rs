@@ -288,6 +288,7 @@ mod tests {
     use std::thread;
 
     use shm::attach::Channel;
+    use shm::bell::forbid_descriptors;
 
     use super::*;
 
@@ -301,6 +302,20 @@ mod tests {
             there.send(&Reply::StackClosed(7), &[]).unwrap();
             closes.join().unwrap().unwrap();
         });
+    }
+
+    #[test]
+    fn a_socket_that_nobody_receives_is_refused() {
+        let (here, there) = Channel::pair().unwrap();
+        // Before Linux 6.16 the daemon itself refuses it.
+        if forbid_descriptors(&there) {
+            let link = Link::over(here).unwrap();
+            let refused = link.listen(1, 1, there.as_fd()).unwrap_err().to_string();
+            assert!(
+                refused.starts_with("the daemon refuses: the process that receives"),
+                "{refused}"
+            );
+        }
     }
 
     #[test]

@@ -10,6 +10,7 @@ use std::fs::read_to_string;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::os::unix::process::CommandExt as _;
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::sleep;
@@ -103,9 +104,16 @@ struct State {
     running: Option<Running>,
     /// When one could not be started last.
     failed: Option<Instant>,
+    /// Why, unless others keep it waiting.
+    failure: Option<String>,
 }
 
 impl Judging {
+    /// Why its user has none, if none can be started.
+    pub(super) fn failure(&self) -> Option<String> {
+        self.state().failure.clone()
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -160,6 +168,7 @@ impl State {
         if self.failed.is_some_and(|at| at.elapsed() < BREATH) {
             return;
         }
+        self.failure = None;
         if has_to_wait(uid) {
             self.failed = Some(Instant::now());
             return;
@@ -168,7 +177,8 @@ impl State {
             Ok(running) => self.running = Some(running),
             Err(error) => {
                 self.failed = Some(Instant::now());
-                complain(|| tracing::warn!("descriptors of user {uid} are refused: {error}"));
+                self.failure = Some(error.to_string());
+                complain(|| tracing::warn!("user {uid} is refused: {error}"));
             }
         }
     }
@@ -181,6 +191,17 @@ fn said(how: ExitStatus) -> String {
             "it is of another version than this millraced: restart that".to_owned()
         }
         _ => how.to_string(),
+    }
+}
+
+/// Why the program was not started, and what to do.
+fn unstarted(program: &Path, error: &io::Error) -> String {
+    let shown = program.display();
+    match error.kind() {
+        io::ErrorKind::NotFound => {
+            format!("{shown} is missing, which millraced needs beside it: install it there")
+        }
+        _ => format!("{shown}, which millraced needs, cannot be started: {error}"),
     }
 }
 
@@ -206,7 +227,7 @@ impl Running {
         command.stdout(Stdio::null()).stderr(Stdio::null());
         // Its own group: what a terminal sends to the daemon's ends the daemon first.
         command.env_clear().process_group(0);
-        let failed = |error| io::Error::other(format!("{}: {error}", program.display()));
+        let failed = |error| io::Error::other(unstarted(&program, &error));
         let process = Some(command.spawn().map_err(failed)?);
         Ok(Self { judge, process, uid })
     }
@@ -274,109 +295,4 @@ impl Drop for Held {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    use std::os::fd::{AsFd as _, OwnedFd};
-    use std::os::unix::net::UnixStream;
-
-    /// A process in place of a judge, and the other end of its orders.
-    fn running(uid: u32, program: &mut Command) -> (Running, OwnedFd) {
-        let (judge, orders) = Judge::pair().unwrap();
-        (Running { judge, process: Some(program.spawn().unwrap()), uid }, orders)
-    }
-
-    fn until_gone(uid: u32) {
-        let begun = Instant::now();
-        while has_to_wait(uid) {
-            assert!(begun.elapsed() < Duration::from_secs(20));
-            sleep(BREATH / 100);
-        }
-    }
-
-    #[test]
-    fn who_has_no_judge_is_not_held() {
-        let judging = Arc::<Judging>::default();
-        let (socket, _peer) = UnixStream::pair().unwrap();
-        // There is none beside a test's program.
-        assert!(Held::of(&judging, 1, socket.as_fd()).is_none());
-    }
-
-    #[test]
-    fn one_that_has_ended_is_replaced_and_knows_nothing_of_the_one_before() {
-        let judging = Arc::<Judging>::default();
-        let (socket, _peer) = UnixStream::pair().unwrap();
-        let (first, orders) = running(1, Command::new("sleep").arg("100"));
-        judging.state().running = Some(first);
-        let held = Held::of(&judging, 1, socket.as_fd()).unwrap();
-        drop(orders);
-        assert!(matches!(held.take(1), Err(ChannelError::Unjudged)));
-        assert!(judging.state().running.is_none());
-        let (second, _orders) = running(1, Command::new("sleep").arg("100"));
-        judging.state().running = Some(second);
-        let next = Held::of(&judging, 1, socket.as_fd()).unwrap();
-        assert_ne!(held.number, next.number);
-    }
-
-    #[test]
-    fn one_of_another_version_has_ended_for_that() {
-        let exit = format!("exit {OTHER_ORDERS}");
-        let (mut other, _orders) = running(1, Command::new("sh").args(["-c", exit.as_str()]));
-        let ended = other.process.as_mut().unwrap().wait().unwrap();
-        assert!(said(ended).contains("restart"), "{ended}");
-        assert_eq!(other.end(), Some(ended));
-    }
-
-    #[test]
-    fn a_user_whose_judge_has_not_ended_gets_no_other() {
-        let uid = u32::MAX - 7;
-        assert!(!has_to_wait(uid));
-        let sleeper = Command::new("sleep").arg("100").spawn().unwrap();
-        left().users.push((uid, sleeper));
-        assert!(has_to_wait(uid) && !has_to_wait(uid - 1));
-        for (_, sleeper) in left().users.iter_mut().filter(|(user, _)| *user == uid) {
-            sleeper.kill().unwrap();
-        }
-        until_gone(uid);
-    }
-
-    #[test]
-    fn those_that_end_late_are_reaped_though_no_other_starts() {
-        let uid = u32::MAX - 9;
-        let start = || Command::new("sleep").arg("0.1").spawn().unwrap();
-        let (own, before) = (start(), start());
-        let before = Pid::from_child(&before);
-        left().users.push((uid, own));
-        left().before.push(before);
-        let begun = Instant::now();
-        let is_left = || {
-            let left = left();
-            left.users.iter().any(|(user, _)| *user == uid) || left.before.contains(&before)
-        };
-        while is_left() {
-            assert!(begun.elapsed() < Duration::from_secs(20));
-            sleep(BREATH / 100);
-            reap_judges();
-        }
-        assert!(waitpid(Some(before), WaitOptions::NOHANG).is_err(), "it is a zombie");
-    }
-
-    #[test]
-    fn many_users_leave_so_many_and_root_gets_one_nevertheless() {
-        let all: Vec<u32> = (1000..).take(MOST_LEFT).collect();
-        let few = &all[1..];
-        assert!(!keep_waiting(few, 5) && keep_waiting(few, 1001));
-        assert!(keep_waiting(&all, 5) && !keep_waiting(&all, 0));
-        let line = complaint(&all, 5).unwrap();
-        assert!(line.contains("64 millrace-judge of others"), "{line}");
-        assert_eq!((complaint(&all, 1001), complaint(&all, 0)), (None, None));
-    }
-
-    #[test]
-    fn one_is_ended_with_its_users_thread() {
-        let (ended, orders) = running(u32::MAX - 8, Command::new("sleep").arg("100"));
-        drop(ended);
-        until_gone(u32::MAX - 8);
-        drop(orders);
-    }
-}
+mod tests;

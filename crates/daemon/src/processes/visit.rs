@@ -82,15 +82,19 @@ impl Connection {
         self.held.get().ok_or(ChannelError::Unjudged)?.take(most)
     }
 
-    /// From now on descriptors may come, if there is a judge to receive them.
-    fn open(&self, uid: u32, shared: &Shared) {
+    /// From now on descriptors may come, if there is a judge to receive them, or will be.
+    ///
+    /// Errors: none can be started.
+    fn open(&self, uid: u32, shared: &Shared) -> Result<(), String> {
         if self.held.get().is_some() {
-            return;
+            return Ok(());
         }
         if let Some(held) = Held::of(&shared.judging, uid, self.channel.as_fd()) {
             self.held.get_or_init(|| held);
             allow_descriptors(&self.channel);
+            return Ok(());
         }
+        shared.judging.failure().map_or(Ok(()), Err)
     }
 
     /// What came with the last request is closed, here.
@@ -244,7 +248,13 @@ async fn talk<S: Service>(
             connection.close_taken();
         }
         if guest.is_known() && <S::Guest as Guest>::FILES > 0 {
-            connection.open(uid, shared);
+            let opened = connection.open(uid, shared);
+            // It would hear that only when it shows something. Who was welcomed before may do without.
+            if let (Err(why), false) = (opened, was_known) {
+                let refusal = no_resources(&why);
+                let _ = connection.say(&<S::Guest as Guest>::Reply::from(refusal), &[]);
+                return End::Over(why);
+            }
         }
         if let Err(error) = connection.give(&answer) {
             return deaf(error);
