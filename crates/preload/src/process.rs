@@ -239,6 +239,17 @@ fn leave_to_parent(shared: &'static Shared) {
     }
 }
 
+/// Makes a file of the application's, at the lowest number that is free as the kernel sees it. Files of this library's own have such a
+/// number for a moment, until they are moved up, while their thread has the state.
+pub(crate) fn undisturbed(make: impl FnOnce() -> c_int) -> c_int {
+    let state = current().map(Shared::lock);
+    let made = make();
+    let error = errno::get();
+    drop(state);
+    errno::set(error);
+    made
+}
+
 /// What `fd` is, in this process: a fork may have changed it. A session that is elsewhere stays there.
 #[inline]
 pub(crate) fn known(fd: c_int) -> Kind {

@@ -111,6 +111,7 @@ pub(crate) struct State {
     /// How many sessions began.
     births: u32,
     base: Hidden,
+    /// Placeholders for the next sessions, the lowest last.
     spares: Vec<c_int>,
     /// How many placeholders are made before any is kept again.
     scarce: usize,

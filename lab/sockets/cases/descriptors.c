@@ -1,5 +1,6 @@
 // dup and its kin, fcntl, ioctl.
 #include "cases.h"
+#include "talk.h"
 #include <linux/sockios.h>
 #include <net/if.h>
 #include <sched.h>
@@ -323,6 +324,21 @@ static void lowest(void) {
   YES(file == again);
 }
 
+// Of the numbers of connections that were closed, the lowest is the next.
+static void lowest_of_closed(void) {
+  int server = listening(5), port = port_of(server), fds[5];
+  for (int i = 0; i < 5; i++) {
+    remote("connect %d %d", version(), port);
+    until(server, POLLIN);
+    fds[i] = accept(server, NULL, NULL);
+    if (i != 2) continue;
+    R(close(fds[0]));
+    R(close(fds[1]));
+  }
+  YES(fds[3] == fds[0]);
+  YES(fds[4] == fds[1]);
+}
+
 // What fits into the process's limit, and no more.
 static void limits(void) {
   int count = 0, fds[2000];
@@ -358,6 +374,7 @@ const struct test descriptor_cases[] = {
     {"ioctl unconnected", controls_unconnected, FAMILIES},
     {"SIGIO", signalled, BOTH},
     {"lowest numbers", lowest, BOTH},
+    {"lowest numbers of those closed", lowest_of_closed, PASSIVE4 | PASSIVE6},
     {"many sockets", limits, PASSIVE4},
     {"unshare", own_table, BOTH},
     END,

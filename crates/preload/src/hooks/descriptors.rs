@@ -72,7 +72,7 @@ pub unsafe extern "C" fn dup(fd: c_int) -> c_int {
         return refused;
     }
     // SAFETY: the caller's promise.
-    let new = unsafe { real::dup(fd) };
+    let new = process::undisturbed(|| unsafe { real::dup(fd) });
     taken_over(fd, new, false)
 }
 
@@ -187,12 +187,13 @@ pub unsafe extern "C" fn fcntl(fd: c_int, command: c_int, argument: c_long) -> c
         if sets_owner(command) {
             kinds::touch(fd);
         }
-        // SAFETY: the caller's promise.
-        let done = unsafe { real::fcntl(fd, command, argument) };
         if matches!(command, libc::F_DUPFD | libc::F_DUPFD_CLOEXEC) {
-            return taken_over(fd, done, false);
+            // SAFETY: the caller's promise.
+            let new = process::undisturbed(|| unsafe { real::fcntl(fd, command, argument) });
+            return taken_over(fd, new, false);
         }
-        return done;
+        // SAFETY: the caller's promise.
+        return unsafe { real::fcntl(fd, command, argument) };
     }
     let Some(shared) = process::current() else {
         // SAFETY: the caller's promise.
@@ -209,7 +210,7 @@ pub unsafe extern "C" fn fcntl(fd: c_int, command: c_int, argument: c_long) -> c
         (libc::F_DUPFD | libc::F_DUPFD_CLOEXEC, _) => {
             drop(state);
             // SAFETY: the caller's promise.
-            let new = unsafe { real::fcntl(fd, command, argument) };
+            let new = process::undisturbed(|| unsafe { real::fcntl(fd, command, argument) });
             taken_over(fd, new, command == libc::F_DUPFD_CLOEXEC)
         }
         (libc::F_SETFL, Kind::Session) if argument as c_int & libc::O_DIRECT != 0 => {

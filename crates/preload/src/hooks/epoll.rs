@@ -35,7 +35,7 @@ const EXCLUSIVE: u32 = (libc::EPOLLIN
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn epoll_create1(flags: c_int) -> c_int {
     // SAFETY: no memory is involved.
-    let fd = unsafe { real::epoll_create1(flags) };
+    let fd = process::undisturbed(|| unsafe { real::epoll_create1(flags) });
     if fd >= 0 {
         kinds::set_epoll(fd);
     }

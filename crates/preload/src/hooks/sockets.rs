@@ -26,7 +26,7 @@ pub(super) use connect::open_first;
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int {
     // SAFETY: no memory is involved.
-    let fd = unsafe { real::socket(domain, kind, protocol) };
+    let fd = process::undisturbed(|| unsafe { real::socket(domain, kind, protocol) });
     let is_ip = matches!(domain, libc::AF_INET | libc::AF_INET6);
     if fd >= 0 {
         let kind = kind & !(libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC);

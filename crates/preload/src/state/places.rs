@@ -45,7 +45,9 @@ impl State {
             kinds::set(fd, Kind::Kernel);
         } else if reusable && self.scarce == 0 && self.spares.len() < SPARES {
             kinds::set(fd, Kind::Spare);
-            self.spares.push(fd);
+            // The kernel gives the lowest number that is free.
+            let at = self.spares.partition_point(|spare| *spare > fd);
+            self.spares.insert(at, fd);
         } else {
             // The application has closed it, as far as it knows.
             internal::close(fd);

@@ -251,7 +251,7 @@ impl State {
             kind => self.close_known(fd, kind),
         }
         if let Some(at) = self.spares.iter().position(|spare| *spare == fd) {
-            self.spares.swap_remove(at);
+            self.spares.remove(at);
         } else if kinds::get(fd) == Kind::Internal {
             self.give_way(fd)?;
         }

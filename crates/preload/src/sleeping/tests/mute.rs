@@ -30,6 +30,7 @@ use crate::{clock, routes};
 mod bound;
 mod datagrams;
 mod listener;
+mod numbers;
 
 const FOLDER: &str = "MILLRACE_TEST_FOLDER";
 /// What is asked while the worker does not answer.
@@ -158,6 +159,7 @@ fn asker() {
     let steps = Steps(folder.into());
     let shared = process::attached().expect("the daemon's place is taken");
     let fd = open(shared);
+    numbers::files_are_made_in_turn(shared);
     let asks: Box<dyn FnOnce() + Send> = match std::env::var(CALL).unwrap().as_str() {
         "close" => {
             let fd = open_lingering(shared);
