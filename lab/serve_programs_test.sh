@@ -113,6 +113,22 @@ for n in range(3):
     s.close()
 print("served")'); }
 [ "$LAB_ROUTER" = kernel ] || check "a port with connections in TIME-WAIT is served again" says '^served$' again
+from_again() { (serve "$python" -c '
+import socket
+for port in range(7302, 7305):
+    s = socket.socket()
+    s.bind(("10.0.1.1", port))
+    s.listen()
+    c = socket.socket()
+    c.bind(("10.0.1.1", 7301))
+    c.connect(("10.0.1.1", port))
+    a, _ = s.accept()
+    c.close()
+    assert a.recv(1) == b""
+    a.close()
+    s.close()
+print("connected")'); }
+[ "$LAB_ROUTER" = kernel ] || check "a connection leaves from a port with others in TIME-WAIT" says '^connected$' from_again
 
 # Clients: the server is the kernel's, in host a.
 exec_on a "$python" -m http.server -d "$served/files" -b 10.0.1.2 8000 >"$served/logs/far" 2>&1 &

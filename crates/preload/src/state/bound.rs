@@ -8,6 +8,7 @@ use host::Errno;
 
 use super::State;
 use super::asking::Asks;
+use super::options::word;
 use super::proving::prove;
 use crate::address::{bound, id};
 use crate::clock::{self, SECOND};
@@ -46,18 +47,41 @@ pub(crate) fn keep_name<S: Asks>(state: S, fd: c_int) -> (S, Result<(), Errno>) 
         Ok(Some(local)) if local.port() != 0 || !local.ip().is_unspecified() => local,
         other => return (state, other.map(drop)),
     };
-    let (state, kept) = if local.port() == 0 {
-        // The kernel leaves the port open only where it was told to.
-        let (level, name, on) =
-            (libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, 1_i32.to_ne_bytes());
-        state.ask(|sessions| sessions.set_option(id(fd), level, name, &on))
-    } else {
-        show_bound(state, fd, local)
-    };
+    if local.port() != 0 {
+        let (state, shown) = show_bound(state, fd, local);
+        return if shown.is_ok() { bind_like_kernels(state, fd, local) } else { (state, shown) };
+    }
+    // The kernel leaves the port open only where it was told to.
+    let (level, name, on) = (libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, 1_i32.to_ne_bytes());
+    let (state, kept) = state.ask(|sessions| sessions.set_option(id(fd), level, name, &on));
     if kept.is_err() {
         return (state, kept);
     }
     state.ask(|sessions| sessions.bind(id(fd), local))
+}
+
+/// Binds the stack's socket where the kernel's is bound. The kernel has judged who else is there. It knows nothing of the stack's
+/// connections that have outlived their socket, and may even have chosen their port: they keep nobody out.
+pub(super) fn bind_like_kernels<S: Asks>(
+    state: S,
+    fd: c_int,
+    local: SocketAddr,
+) -> (S, Result<(), Errno>) {
+    if word(fd, libc::SOL_SOCKET, libc::SO_REUSEADDR) != Some(0) {
+        return state.ask(|sessions| sessions.bind(id(fd), local));
+    }
+    // How it is bound stays, and the option is then what the application has set.
+    let (state, _) = share(state, fd, true);
+    let (state, done) = state.ask(|sessions| sessions.bind(id(fd), local));
+    let (state, _) = share(state, fd, false);
+    (state, done)
+}
+
+/// Sets `SO_REUSEADDR` of the stack's socket.
+fn share<S: Asks>(state: S, fd: c_int, on: bool) -> (S, Result<(), Errno>) {
+    let value = c_int::from(on).to_ne_bytes();
+    let name = libc::SO_REUSEADDR;
+    state.ask(|sessions| sessions.set_option(id(fd), libc::SOL_SOCKET, name, &value))
 }
 
 /// The daemon takes packets from ports that the kernel has let a process have. What proves it is a socket that

@@ -4,7 +4,6 @@ mod telling;
 
 use std::ffi::c_int;
 use std::mem::offset_of;
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use host::Errno;
@@ -12,8 +11,9 @@ use host::Errno;
 use super::State;
 use super::alone::is_alone;
 use super::asking::Asks;
+use super::bound::bind_like_kernels;
 use super::leaving::await_handshakes;
-use super::options::{open_like_kernels, word};
+use super::options::open_like_kernels;
 use super::proving::prove;
 use crate::address::{bound, id};
 use crate::kinds::{self, Kind};
@@ -123,26 +123,6 @@ fn listen_as<S: Asks>(mut state: S, fd: c_int, serves: bool) -> (S, Result<(), E
     (state, Ok(()))
 }
 
-/// Binds the stack's socket where the kernel's is bound. The kernel has judged who else is there. It knows nothing of the stack's
-/// connections that have outlived a listener, and may even have chosen their port: they keep nobody out.
-fn bind_like_kernels<S: Asks>(state: S, fd: c_int, local: SocketAddr) -> (S, Result<(), Errno>) {
-    if word(fd, libc::SOL_SOCKET, libc::SO_REUSEADDR) != Some(0) {
-        return state.ask(|sessions| sessions.bind(id(fd), local));
-    }
-    // How it is bound stays, and the option is then what the application has set.
-    let (state, _) = share(state, fd, true);
-    let (state, done) = state.ask(|sessions| sessions.bind(id(fd), local));
-    let (state, _) = share(state, fd, false);
-    (state, done)
-}
-
-/// Sets `SO_REUSEADDR` of the stack's socket.
-fn share<S: Asks>(state: S, fd: c_int, on: bool) -> (S, Result<(), Errno>) {
-    let value = c_int::from(on).to_ne_bytes();
-    let name = libc::SO_REUSEADDR;
-    state.ask(|sessions| sessions.set_option(id(fd), libc::SOL_SOCKET, name, &value))
-}
-
 /// Shows the daemon a listener that it knows: the kernel says another thing of it now.
 fn prove_again<S: Asks>(state: S, fd: c_int) -> S {
     let known = state.listeners.get(&fd).filter(|listener| listener.number.is_some());
@@ -174,7 +154,7 @@ impl State {
     fn have_listener_again(&mut self, fd: c_int) {
         let Ok(Some(local)) = bound(fd) else { return };
         let opened = open_like_kernels(&mut *self, fd).1;
-        let bound = opened.and_then(|()| self.sessions.bind(id(fd), local));
+        let bound = opened.and_then(|()| bind_like_kernels(&mut *self, fd, local).1);
         let listens = bound.and_then(|()| self.sessions.listen(id(fd), backlog(fd)));
         if let Err(error) = listens {
             report::say(&format!("the stack can't listen at {local}: {error}"));
