@@ -184,8 +184,11 @@ impl State {
             }
         }
         if kinds::get(own) == Kind::Internal {
-            // The application has closed it, as far as it knows.
+            // The application has closed it, as far as it knows. Who waited for it by that number does so by another.
             internal::close(own);
+            if let Some(fd) = descriptors.first() {
+                self.waiters.transfer((id(own), own), id(*fd), Mask::ALL);
+            }
         }
         self.replaced.retain(|other| *other != own);
         let carrier = self.carriers.remove(&own);
