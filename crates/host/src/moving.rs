@@ -18,7 +18,7 @@ use crate::settings::Settings;
 /// The first four bytes.
 const MAGIC: u32 = u32::from_le_bytes(*b"MRHS");
 /// Of the format. Only the same is read.
-const VERSION: u16 = 3;
+const VERSION: u16 = 4;
 
 /// A socket, or a connection that no socket has, outside of any stack.
 #[derive(Debug, Clone, PartialEq, Eq)]
