@@ -69,6 +69,8 @@ impl State {
 
     /// A session of this process has one more descriptor, by which somebody may have waited for it before.
     pub(super) fn joined(&mut self, fd: c_int, own: c_int) {
+        // It may have been taken for lost, which the next session with this number is not.
+        self.waiters.halves.forget(id(fd));
         if self.waiters.is_watched(id(fd)) {
             let ready = self.sessions.mask(id(own));
             self.waiters.transfer((id(fd), fd), id(own), ready);
