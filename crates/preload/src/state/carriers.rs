@@ -184,11 +184,12 @@ impl State {
             }
         }
         if kinds::get(own) == Kind::Internal {
-            // The application has closed it, as far as it knows. Who waited for it by that number does so by another.
+            // The application has closed it, as far as it knows.
             internal::close(own);
-            if let Some(fd) = descriptors.first() {
-                self.waiters.transfer((id(own), own), id(*fd), Mask::ALL);
-            }
+        }
+        // Who waited for it by a number at which the application has closed it does so by another.
+        if let Some(fd) = descriptors.first().filter(|_| !descriptors.contains(&own)) {
+            self.waiters.transfer_all(id(own), id(*fd), Mask::ALL);
         }
         self.replaced.retain(|other| *other != own);
         let carrier = self.carriers.remove(&own);

@@ -223,6 +223,9 @@ fn what_is_watched_by_one_descriptor_moves_alone() {
     assert!(!waiters.is_watched(new.0));
     assert_eq!(waiters.remove(waiter, (AT.0, new.1)), Ok(()));
     assert_eq!(found(&mut waiters, waiter, &mut sessions), [(Mask::OUT.0, 5)]);
+    waiters.transfer_all(AT.0, new.0, now);
+    assert!(!waiters.is_watched(AT.0));
+    assert_eq!(found(&mut waiters, waiter, &mut sessions), [(Mask::OUT.0, 5)]);
 }
 
 #[test]
