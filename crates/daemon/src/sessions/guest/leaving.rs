@@ -50,6 +50,10 @@ fn hear_stacks(state: &mut WorkerState) {
 impl<H: Host> Attached<H> {
     /// Has the workers take what its stacks have sent last, while that is theirs to send: a process may send a datagram and end.
     pub(super) async fn hear_out(&self) {
+        // Nobody keeps the workers busy by coming and going.
+        if self.tokens.is_empty() {
+            return;
+        }
         let hear = |host: &mut H| host.lend().workers.crew().ask_all(hear_stacks);
         if let Some(heard) = self.control.ask(hear).await {
             drop(heard.all().await);
