@@ -215,6 +215,7 @@ fn wait_once(
     };
     let theirs = list.iter().zip(&owners).filter(|(_, owner)| **owner != Whose::Stacks);
     let mut kernels: Vec<pollfd> = theirs.map(|(file, _)| known(file)).collect();
+    let mut watched: usize = 0;
     for (file, owner) in list.iter_mut().zip(&owners) {
         file.revents = 0;
         if *owner == Whose::Kernels {
@@ -227,6 +228,8 @@ fn wait_once(
         if state.waiters.add(waiter, (id, fd), event, now).is_err() {
             let all = epoll_event { events: Mask::ALL.0, u64: 0 };
             let _ = state.waiters.change(waiter, (id, fd), all, now);
+        } else {
+            watched += 1;
         }
     }
     if untold {
@@ -240,8 +243,12 @@ fn wait_once(
     for (file, owner) in list.iter().zip(&owners) {
         if *owner != Whose::Kernels {
             let id = state.id_of(file.fd);
-            let _ = state.waiters.remove(waiter, (id, file.fd));
+            watched -= usize::from(state.waiters.remove(waiter, (id, file.fd)).is_ok());
         }
+    }
+    if watched > 0 {
+        // Another thread has closed a descriptor, and what it stood for may go on.
+        state.waiters.forget(waiter);
     }
     state.waiters.release(waiter);
     let mut kernels = kernels.into_iter();

@@ -130,7 +130,10 @@ impl State {
     /// Waits no more, for nothing.
     pub(crate) fn unwatch(&mut self, waiter: usize, fd: c_int) {
         let id = self.id_of(fd);
-        let _ = self.waiters.remove(waiter, (id, fd));
+        if self.waiters.remove(waiter, (id, fd)).is_err() {
+            // Another thread has closed the descriptor, and what it stood for may go on.
+            self.waiters.forget(waiter);
+        }
         self.waiters.release(waiter);
     }
 

@@ -45,7 +45,7 @@ impl Waiters {
     }
 
     /// A waiter watches nothing any more.
-    pub(super) fn forget(&mut self, waiter: usize) {
+    pub(crate) fn forget(&mut self, waiter: usize) {
         for watches in &mut self.watches {
             watches.retain(|watch| watch.waiter != waiter);
         }
