@@ -12,6 +12,8 @@ const TABLE: usize = 256;
 #[derive(Debug)]
 pub(crate) struct Leases {
     ranges: Vec<(u16, u16)>,
+    /// How many ports there are up to the end of each.
+    ends: Vec<u32>,
     total: u32,
     /// Random numbers are hashes of a secret and a count.
     secret: [u64; 2],
@@ -22,7 +24,7 @@ pub(crate) struct Leases {
 
 impl Leases {
     pub(crate) fn new(secret: [u64; 2]) -> Self {
-        Self { ranges: Vec::new(), total: 0, secret, count: 0, steps: Box::new([0; TABLE]) }
+        Self { ranges: Vec::new(), ends: Vec::new(), total: 0, secret, count: 0, steps: Box::new([0; TABLE]) }
     }
 
     /// `count` ports from `first` on are this stack's.
@@ -31,6 +33,7 @@ impl Leases {
         if first != 0 && count > 0 && !self.ranges.contains(&(first, count)) {
             self.ranges.push((first, count));
             self.total += u32::from(count);
+            self.ends.push(self.total);
         }
     }
 
@@ -41,18 +44,19 @@ impl Leases {
     /// The range that begins there is this stack's no more.
     pub(crate) fn remove(&mut self, first: u16) {
         self.ranges.retain(|range| range.0 != first);
-        self.total = self.ranges.iter().map(|(_, count)| u32::from(*count)).sum();
+        let ends = self.ranges.iter().scan(0, |end, (_, count)| {
+            *end += u32::from(*count);
+            Some(*end)
+        });
+        self.ends = ends.collect();
+        self.total = self.ends.last().copied().unwrap_or(0);
     }
 
     fn at(&self, place: u32) -> Option<u16> {
-        let mut place = place;
-        for (first, count) in &self.ranges {
-            if place < u32::from(*count) {
-                return Some(first + place as u16);
-            }
-            place -= u32::from(*count);
-        }
-        None
+        let range = self.ends.partition_point(|end| *end <= place);
+        let (end, (first, count)) = (self.ends.get(range)?, self.ranges.get(range)?);
+        // Counted from the range's end: `place` is before it.
+        Some(first + (u32::from(*count) - (end - place)) as u16)
     }
 
     /// All leased ports, from a random one on: each once.
@@ -122,6 +126,10 @@ mod tests {
         assert_eq!(starts.len(), 5);
         leases.remove(10_240);
         assert_eq!(leases.ranges(), [(20_000, 2)]);
+        let mut walk = leases.anywhere();
+        let mut rest: Vec<_> = std::iter::from_fn(|| walk.next(&mut leases)).collect();
+        rest.sort_unstable();
+        assert_eq!(rest, [20_000, 20_001]);
         assert_eq!(Leases::new([0; 2]).anywhere().next(&mut leases), None);
     }
 

@@ -36,7 +36,7 @@ pub struct Sessions {
     pub memory: u32,
     /// Places of one user's stacks in listeners at most.
     pub listeners: u32,
-    /// Ranges of 256 local ports of one user at most.
+    /// Ranges of 64 local ports of one user at most.
     pub leases: u16,
     /// Links of one process at most, to processes on this machine that it connects to or that connect to it. 0: none, all
     /// packets go through the daemon.
@@ -75,20 +75,25 @@ pub struct LeasedPorts {
 }
 
 impl LeasedPorts {
-    /// Ports that are leased together.
-    pub const LEASE: u16 = 256;
+    /// Ports that are leased together: few, as each process that connects has ranges of its own.
+    pub const LEASE: u16 = 64;
 
     /// The first ports of the ranges that can be leased, each of [`LEASE`](Self::LEASE).
     pub fn leases(self) -> impl Iterator<Item = u16> {
         let each = usize::from(Self::LEASE);
-        (self.first..=self.last).step_by(each).filter(move |first| self.last - first >= 255)
+        (self.first..=self.last).step_by(each).filter(move |first| self.is_whole(*first))
     }
 
     /// The first port of the range that a port is in. `None`: it is in none.
     #[must_use]
     pub fn lease_of(self, port: u16) -> Option<u16> {
         let first = self.contains(port).then(|| port - (port - self.first) % Self::LEASE)?;
-        (self.last - first >= Self::LEASE - 1).then_some(first)
+        self.is_whole(first).then_some(first)
+    }
+
+    /// Whether the range from `first` on ends within these.
+    fn is_whole(self, first: u16) -> bool {
+        self.last - first >= Self::LEASE - 1
     }
 
     /// Whether the port is among them.
@@ -107,7 +112,7 @@ impl Default for LeasedPorts {
 
 /// A text is no such range.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("'{0}' is no range of at least 256 ports; write it as in \"10240-32767\"")]
+#[error("'{0}' is no range of at least 64 ports; write it as in \"10240-32767\"")]
 pub struct LeasedPortsError(String);
 
 impl fmt::Display for LeasedPorts {
@@ -139,18 +144,18 @@ mod tests {
     #[test]
     fn leases_fit_into_their_ports() {
         let leases = |text: &str| text.parse::<LeasedPorts>().map(|ports| ports.leases().collect());
-        assert_eq!(leases("1-256"), Ok(vec![1]));
-        assert_eq!(leases("1024-1600"), Ok(vec![1024, 1280]));
-        assert_eq!(leases("65024 - 65535"), Ok(vec![65_024, 65_280]));
-        assert_eq!(LeasedPorts::default().leases().count(), 88);
-        let ports: LeasedPorts = "1024-1600".parse().unwrap();
-        for (port, first) in [(1024, 1024), (1279, 1024), (1280, 1280), (1535, 1280)] {
+        assert_eq!(leases("1-64"), Ok(vec![1]));
+        assert_eq!(leases("1024-1200"), Ok(vec![1024, 1088]));
+        assert_eq!(leases("65408 - 65535"), Ok(vec![65_408, 65_472]));
+        assert_eq!(LeasedPorts::default().leases().count(), 352);
+        let ports: LeasedPorts = "1024-1200".parse().unwrap();
+        for (port, first) in [(1024, 1024), (1087, 1024), (1088, 1088), (1151, 1088)] {
             assert_eq!(ports.lease_of(port), Some(first), "{port}");
         }
-        for port in [1, 1023, 1536, 1600, 1601] {
+        for port in [1, 1023, 1152, 1200, 1201] {
             assert_eq!(ports.lease_of(port), None, "{port}");
         }
-        for wrong in ["", "1", "0-300", "1-255", "300-1", "1-65536", "a-b", "1-300-400"] {
+        for wrong in ["", "1", "0-300", "1-63", "300-1", "1-65536", "a-b", "1-300-400"] {
             assert!(leases(wrong).is_err(), "{wrong}");
         }
         let text = LeasedPorts::default().to_string();

@@ -148,7 +148,7 @@ fn memory_that_pages_can_be_taken_out_of_is_not_looked_at() {
 
 #[test]
 fn ranges_are_gone_round() {
-    let mut sessions = sessions("ports = \"1000-1767\"\nleases = 3\n");
+    let mut sessions = sessions("ports = \"1000-1191\"\nleases = 3\n");
     let (one, two) = (process(&mut sessions, 7), process(&mut sessions, 8));
     let first = |sessions: &mut Sessions, (id, stack): (u32, u32)| {
         sessions.lease(id, Lease { stack, first: None }).map(|range| range.first)
@@ -159,55 +159,55 @@ fn ranges_are_gone_round() {
     known.leases.clear();
     sessions.steering.release(stack, 1000).unwrap();
     // One that was just given back waits for its turn.
-    for wanted in [1256, 1512, 1000] {
+    for wanted in [1064, 1128, 1000] {
         assert_eq!(first(&mut sessions, one), Ok(wanted));
     }
     assert!(first(&mut sessions, one).is_err(), "its user has three");
     assert!(first(&mut sessions, two).is_err(), "there are three");
-    sessions.steering.release(stack, 1512).unwrap();
+    sessions.steering.release(stack, 1128).unwrap();
     // A listener's port is passed over.
-    listen(&mut sessions, two, proof("0.0.0.0:1600", 8));
+    listen(&mut sessions, two, proof("0.0.0.0:1150", 8));
     assert!(first(&mut sessions, two).is_err());
 }
 
 #[test]
 fn ranges_of_an_earlier_daemon_come_back_unless_another_has_them() {
-    let mut sessions = sessions("ports = \"1000-1767\"\nleases = 2\n");
+    let mut sessions = sessions("ports = \"1000-1191\"\nleases = 2\n");
     let (one, two) = (process(&mut sessions, 7), process(&mut sessions, 8));
     let mut again = |(id, stack): (u32, u32), first| {
         let asked = Lease { stack, first: Some(first) };
         sessions.lease(id, asked).map(|range| range.first)
     };
-    assert_eq!(again(one, 1256), Ok(1256));
-    let refusal = again(two, 1256).unwrap_err();
+    assert_eq!(again(one, 1064), Ok(1064));
+    let refusal = again(two, 1064).unwrap_err();
     assert!(refusal.message.contains("is leased to stack"), "{refusal}");
-    assert_eq!(again(two, 1512), Ok(1512));
-    assert_eq!(again(one, 1256), Ok(1256), "it has it");
-    for foreign in [1001, 80, 1768, 65_535] {
+    assert_eq!(again(two, 1128), Ok(1128));
+    assert_eq!(again(one, 1064), Ok(1064), "it has it");
+    for foreign in [1001, 80, 1192, 65_535] {
         let refusal = again(one, foreign).unwrap_err();
         assert!(refusal.message.contains("no range of ports"), "{foreign}: {refusal}");
     }
     assert_eq!(again(one, 1000), Ok(1000));
-    assert!(again(one, 1512).is_err(), "its user has two");
+    assert!(again(one, 1128).is_err(), "its user has two");
 }
 
 #[test]
 fn a_range_with_a_connection_that_moved_is_not_leased() {
-    let mut sessions = sessions("ports = \"1000-1767\"\n");
+    let mut sessions = sessions("ports = \"1000-1191\"\n");
     let (one, two) = (process(&mut sessions, 7), process(&mut sessions, 8));
     let id = sessions.stack(two.0, two.1).unwrap().id;
-    let (local, remote) = ("192.0.2.1:1255".parse().unwrap(), "192.0.2.77:80".parse().unwrap());
+    let (local, remote) = ("192.0.2.1:1063".parse().unwrap(), "192.0.2.77:80".parse().unwrap());
     let flow = Flow { protocol: TransportProtocol::Tcp, local, remote };
     sessions.steering.redirect(id, &flow).unwrap();
     let asked = Lease { stack: one.1, first: None };
-    assert_eq!(sessions.lease(one.0, asked).unwrap().first, 1256);
+    assert_eq!(sessions.lease(one.0, asked).unwrap().first, 1064);
     // One with a connection in TIME-WAIT is the last choice, and is leased when there is no other.
     sessions.steering.end_redirect(&flow);
     sessions.steering.wait_out(id, &flow).unwrap();
-    assert_eq!(sessions.lease(one.0, asked).unwrap().first, 1512);
+    assert_eq!(sessions.lease(one.0, asked).unwrap().first, 1128);
     let lessee = sessions.stack(one.0, one.1).unwrap().id;
-    sessions.steering.release(lessee, 1256).unwrap();
-    assert_eq!(sessions.lease(one.0, asked).unwrap().first, 1256);
+    sessions.steering.release(lessee, 1064).unwrap();
+    assert_eq!(sessions.lease(one.0, asked).unwrap().first, 1064);
     assert_eq!(sessions.lease(one.0, asked).unwrap().first, 1000);
 }
 
@@ -305,45 +305,45 @@ fn whoever_may_not_stay_is_told_and_root_is_not_kept_out() {
 
 #[test]
 fn ranges_wait_for_those_who_had_them_before_a_restart() {
-    let mut sessions = sessions("ports = \"1000-1767\"\nleases = 3\n");
+    let mut sessions = sessions("ports = \"1000-1191\"\nleases = 3\n");
     let had = |first, uid| KeptLease { first, uid };
-    sessions.expect_returns(&[had(1000, 7), had(1256, 8)]);
+    sessions.expect_returns(&[had(1000, 7), had(1064, 8)]);
     let (one, other) = (process(&mut sessions, 7), process(&mut sessions, 9));
     let lease = |sessions: &mut Sessions, (id, stack): (u32, u32), first| {
         sessions.lease(id, Lease { stack, first }).map(|range| range.first)
     };
-    assert_eq!(lease(&mut sessions, other, None), Ok(1512), "the one that nobody had");
+    assert_eq!(lease(&mut sessions, other, None), Ok(1128), "the one that nobody had");
     assert!(lease(&mut sessions, other, None).is_err());
     let refusal = lease(&mut sessions, other, Some(1000)).unwrap_err();
     assert_eq!(refusal.kind, RefusalKind::Permission);
     assert_eq!(lease(&mut sessions, one, Some(1000)), Ok(1000));
-    assert_eq!(sessions.kept_leases(), [had(1000, 7), had(1512, 9)]);
+    assert_eq!(sessions.kept_leases(), [had(1000, 7), had(1128, 9)]);
     // Who does not come back in time has them no more.
     sessions.tend(Instant::now() + RETURNS);
-    assert_eq!(lease(&mut sessions, other, None), Ok(1256));
+    assert_eq!(lease(&mut sessions, other, None), Ok(1064));
 }
 
 #[test]
 fn who_serves_keeps_so_many_ranges_from_others_as_it_may_lease() {
-    let mut sessions = sessions("ports = \"1000-3047\"\nleases = 2\n");
+    let mut sessions = sessions("ports = \"1000-1511\"\nleases = 2\n");
     let (one, root) = (process(&mut sessions, 7), process(&mut sessions, 0));
     let serve = |sessions: &mut Sessions, (id, stack): (u32, u32), port: u16| {
         let proof = proof(&format!("0.0.0.0:{port}"), sessions.list[&id].uid());
         sessions.listen(id, Listen { stack, weight: 1 }, proof).map(drop)
     };
-    for port in [1000, 1255, 1256, 80, 3048] {
+    for port in [1000, 1063, 1064, 80, 1512] {
         assert_eq!(serve(&mut sessions, one, port), Ok(()), "{port}");
     }
-    let refusal = serve(&mut sessions, one, 1512).unwrap_err();
+    let refusal = serve(&mut sessions, one, 1128).unwrap_err();
     assert!(refusal.message.contains("sessions.leases allows one user 2"), "{refusal}");
-    for port in [1512, 1768, 2024] {
+    for port in [1128, 1192, 1256] {
         assert_eq!(serve(&mut sessions, root, port), Ok(()), "root may");
     }
 }
 
 #[test]
 fn other_users_leave_ranges_to_root() {
-    let mut sessions = sessions("ports = \"1000-3047\"\nleases = 8\n");
+    let mut sessions = sessions("ports = \"1000-1511\"\nleases = 8\n");
     let (one, two, root) =
         (process(&mut sessions, 7), process(&mut sessions, 8), process(&mut sessions, 0));
     let lease = |sessions: &mut Sessions, (id, stack): (u32, u32)| {
@@ -354,11 +354,11 @@ fn other_users_leave_ranges_to_root() {
     }
     let refusal = lease(&mut sessions, two).unwrap_err();
     assert!(refusal.message.contains("the rest is root's"), "{refusal}");
-    let again = Lease { stack: two.1, first: Some(2792) };
+    let again = Lease { stack: two.1, first: Some(1448) };
     let refusal = sessions.lease(two.0, again).unwrap_err();
     assert!(refusal.message.contains("the rest is root's"), "as if it had been its own: {refusal}");
     let asked = Listen { stack: two.1, weight: 1 };
-    let refusal = sessions.listen(two.0, asked, proof("0.0.0.0:3000", 8)).unwrap_err();
+    let refusal = sessions.listen(two.0, asked, proof("0.0.0.0:1500", 8)).unwrap_err();
     assert!(refusal.message.contains("the rest is root's"), "{refusal}");
-    assert_eq!(lease(&mut sessions, root), Ok(2792));
+    assert_eq!(lease(&mut sessions, root), Ok(1448));
 }

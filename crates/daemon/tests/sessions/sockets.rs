@@ -46,9 +46,9 @@ fn a_process_serves_what_it_has_bound_and_loses_it_with_its_connection() {
     assert_eq!(backlogs, [Some(9), Some(5)], "as it was when each was shown");
     let range = ask(&channel, &lease(stack)).0;
     let Reply::Leased(range) = range else { panic!("{range:?}") };
-    assert_eq!((range.first, range.count), (10_240, 256));
+    assert_eq!((range.first, range.count), (10_240, 64));
     let shown = stacks(&daemon);
-    assert_eq!(shown[0]["leases"], serde_json::json!(["10240-10495"]));
+    assert_eq!(shown[0]["leases"], serde_json::json!(["10240-10303"]));
     assert_eq!(shown[0]["pid"], std::process::id());
     assert!(daemon.get("/metrics").text().contains("millrace_stacks 2"));
     let left = ask(&channel, &Request::Unlisten(second, one.listener)).0;

@@ -27,7 +27,7 @@ pub(super) fn sessions(mut section: Section<'_>) -> Sessions {
         stacks: section.number("stacks", 256, 1..=4_096, "stacks of one user"),
         memory: section.number("memory", 768, 1..=1_048_576, "MiB"),
         listeners: section.number("listeners", 1_024, 1..=65_536, "listeners of one user"),
-        leases: section.number("leases", 32, 1..=256, "ranges of ports of one user"),
+        leases: section.number("leases", 128, 1..=1024, "ranges of ports of one user"),
         links: section.number("links", 64, 0..=1_024, "links of one process"),
         requests: section.number("requests", 4_000, 1..=100_000, "requests a second of one user"),
         carriers: section.number("carriers", 1_024, 1..=65_536, "carriers of one user"),
