@@ -24,8 +24,7 @@ setup: ## install what is missing (apt packages, Rust)
 	@scripts/setup
 
 build: setup ## build programs and library for use (target/release)
-	$(CARGO) build --release --workspace --bins
-	$(CARGO) build --release -p millrace-client -p millrace-preload
+	$(CARGO) build --release --workspace
 
 python: setup ## build the Python module: a wheel, and target/python with it
 	@scripts/python
@@ -37,12 +36,11 @@ test: setup ## every test: crates, lab, a minute of each fuzz target
 	@SECONDS_PER_FUZZ_TARGET=$(SECONDS_PER_FUZZ_TARGET) scripts/test
 
 lab: setup ## only the tests against the kernel, in network namespaces
-	$(CARGO) build --workspace --bins --examples
-	$(CARGO) build -p millrace-preload
+	$(CARGO) build --workspace --lib --bins --examples
 	@lab/run
 
 hostile: setup ## two hours of hostile client processes beside traffic (LAB_HOSTILE_SECONDS)
-	$(CARGO) build --workspace --bins --examples
+	$(CARGO) build --workspace --lib --bins --examples
 	@LAB_HOSTILE_SECONDS=$(or $(LAB_HOSTILE_SECONDS),7200) LAB_VERBOSE=1 LAB_TRIES=1 LAB_TIMEOUT=$$(($(or $(LAB_HOSTILE_SECONDS),7200) + 300)) lab/run hostile
 
 numa: setup ## where memory lies on an emulated machine with two NUMA nodes (needs qemu-system-x86 and cpio)

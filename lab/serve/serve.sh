@@ -23,7 +23,7 @@ one_host() {
 start_serving() {
   start
   [ "$LAB_ROUTER" = millrace ] || return 0
-  [ -e "$preload" ] || fail "no $preload: cargo build -p millrace-preload"
+  [ -e "$preload" ] || fail "no $preload: cargo build --workspace"
   within 5 test -S "$MILLRACE_SESSIONS" || fail "the daemon has no sessions socket at $MILLRACE_SESSIONS"
 }
 

@@ -24,7 +24,14 @@ pub(crate) struct Leases {
 
 impl Leases {
     pub(crate) fn new(secret: [u64; 2]) -> Self {
-        Self { ranges: Vec::new(), ends: Vec::new(), total: 0, secret, count: 0, steps: Box::new([0; TABLE]) }
+        Self {
+            ranges: Vec::new(),
+            ends: Vec::new(),
+            total: 0,
+            secret,
+            count: 0,
+            steps: Box::new([0; TABLE]),
+        }
     }
 
     /// `count` ports from `first` on are this stack's.
