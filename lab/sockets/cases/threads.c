@@ -247,9 +247,10 @@ static void connect_together(void) {
   }
 }
 
+static int lock_got;
 static void *locks(void *unused) {
   struct flock lock = {.l_type = F_WRLCK};
-  line("the lock = %d", fcntl(server, F_SETLKW, &lock));
+  lock_got = fcntl(server, F_SETLKW, &lock);
   return unused;
 }
 
@@ -275,6 +276,7 @@ static void waits_for_lock(void) {
   R(kill(child, SIGKILL));
   R(waitpid(child, NULL, 0) == child);
   pthread_join(thread, NULL);
+  line("the lock = %d", lock_got);
 }
 
 static int closed;
