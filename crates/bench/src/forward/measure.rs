@@ -179,9 +179,10 @@ impl Contest {
         self.above(&self.forward)
     }
 
-    /// Our cycles above dpdk-testpmd io to l3fwd's, by turns.
+    /// Our cycles above dpdk-testpmd io to l3fwd's, by turns; none of turns in which one of them stood still.
     pub(crate) fn beside(&self, rival: &Rival) -> Samples {
-        self.above_io().ratios(&self.above(&rival.samples))
+        let ratios = self.above_io().ratios(&self.above(&rival.samples));
+        Samples(ratios.0.into_iter().filter(|ratio| ratio.is_finite()).collect())
     }
 
     pub(crate) fn outcomes(&self) -> Vec<Outcome> {
@@ -290,7 +291,9 @@ mod tests {
         contest.io = Samples(vec![20.0, 20.0, 40.0, 40.0]);
         let samples = Samples(vec![25.0, 25.0, 50.0, 50.0]);
         assert_eq!(contest.above_io().0, [10.0, 20.0]);
-        let rival = Rival { look_up: LookUp::Lpm, hugepages: true, samples };
+        let mut rival = Rival { look_up: LookUp::Lpm, hugepages: true, samples };
         assert_eq!(contest.beside(&rival).0, [2.0, 2.0]);
+        rival.samples.0[0..2].fill(f64::NAN);
+        assert_eq!(contest.beside(&rival).0, [2.0], "it stood still in the first turn");
     }
 }
