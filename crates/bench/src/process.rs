@@ -135,7 +135,7 @@ pub(crate) fn is_root() -> bool {
 pub(crate) struct Usage {
     /// CPU time so far: s.
     pub(crate) cpu: f64,
-    /// Memory of their own in RAM: bytes.
+    /// Memory in RAM that they have written, of what they share with others their part: bytes.
     pub(crate) memory: f64,
 }
 
@@ -183,11 +183,17 @@ fn total(root: u32, mut all: Vec<(u32, String)>) -> f64 {
 }
 
 fn usage_of(id: u32) -> Usage {
-    let rollup = read(id, "smaps_rollup");
-    let line = rollup.lines().find_map(|line| line.strip_prefix("Private_Dirty:"));
-    let kilobytes = line.and_then(|rest| rest.split_whitespace().next()?.parse::<f64>().ok());
-    let cpu = seconds(&read(id, "stat"), [13, 14]);
-    Usage { cpu, memory: kilobytes.unwrap_or(0.0) * 1024.0 }
+    let memory = memory(&read(id, "smaps_rollup"));
+    Usage { cpu: seconds(&read(id, "stat"), [13, 14]), memory }
+}
+
+/// Of a `smaps_rollup`: bytes. Packet queues belong to a program and its daemon, half to each.
+fn memory(rollup: &str) -> f64 {
+    let part = |line: &str| {
+        let rest = line.strip_prefix("Pss_Anon:").or_else(|| line.strip_prefix("Pss_Shmem:"))?;
+        rest.split_whitespace().next()?.parse::<f64>().ok()
+    };
+    rollup.lines().filter_map(part).sum::<f64>() * 1024.0
 }
 
 fn read(id: u32, name: &str) -> String {
@@ -237,6 +243,16 @@ mod tests {
         assert_eq!(seconds(stat, [13, 14]), 300.0 / ticks);
         assert_eq!(seconds(stat, [15, 16]), 107.0 / ticks);
         assert!(usage_of(std::process::id()).memory > 0.0);
+    }
+
+    #[test]
+    fn shared_memory_counts_once() {
+        let of = |shared: u32| {
+            let text = "Rss: 900 kB\nPss: 500 kB\nPss_Anon: 30 kB\nPss_File: 400 kB\n";
+            memory(&format!("{text}Pss_Shmem: {shared} kB\nPrivate_Dirty: {} kB\n", 2 * shared))
+        };
+        assert_eq!(of(8), 38.0 * 1024.0);
+        assert_eq!(memory(""), 0.0);
     }
 
     #[test]
