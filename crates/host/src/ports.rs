@@ -14,7 +14,6 @@ pub(crate) struct Leases {
     ranges: Vec<(u16, u16)>,
     /// How many ports there are up to the end of each.
     ends: Vec<u32>,
-    total: u32,
     /// Random numbers are hashes of a secret and a count.
     secret: [u64; 2],
     count: u64,
@@ -24,14 +23,7 @@ pub(crate) struct Leases {
 
 impl Leases {
     pub(crate) fn new(secret: [u64; 2]) -> Self {
-        Self {
-            ranges: Vec::new(),
-            ends: Vec::new(),
-            total: 0,
-            secret,
-            count: 0,
-            steps: Box::new([0; TABLE]),
-        }
+        Self { ranges: Vec::new(), ends: Vec::new(), secret, count: 0, steps: Box::new([0; TABLE]) }
     }
 
     /// `count` ports from `first` on are this stack's.
@@ -39,8 +31,7 @@ impl Leases {
         let count = count.min(u16::MAX - first);
         if first != 0 && count > 0 && !self.ranges.contains(&(first, count)) {
             self.ranges.push((first, count));
-            self.total += u32::from(count);
-            self.ends.push(self.total);
+            self.ends.push(self.total() + u32::from(count));
         }
     }
 
@@ -56,7 +47,11 @@ impl Leases {
             Some(*end)
         });
         self.ends = ends.collect();
-        self.total = self.ends.last().copied().unwrap_or(0);
+    }
+
+    /// Ports of all ranges.
+    fn total(&self) -> u32 {
+        self.ends.last().copied().unwrap_or(0)
     }
 
     fn at(&self, place: u32) -> Option<u16> {
@@ -70,7 +65,7 @@ impl Leases {
     pub(crate) fn anywhere(&mut self) -> Walk {
         self.count = self.count.wrapping_add(1);
         let start = self.hash(self.count);
-        Walk { start: start as u32, at: 0, left: self.total, counter: None }
+        Walk { start: start as u32, at: 0, left: self.total(), counter: None }
     }
 
     /// All leased ports for a connection to a peer, from behind the one that was found last: each once.
@@ -78,7 +73,7 @@ impl Leases {
         let hash = self.hash((source, remote));
         let counter = (hash >> 32) as usize % TABLE;
         let at = self.steps.get(counter).copied().unwrap_or(0);
-        Walk { start: hash as u32, at, left: self.total, counter: Some(counter) }
+        Walk { start: hash as u32, at, left: self.total(), counter: Some(counter) }
     }
 
     fn hash(&self, of: impl Hash) -> u64 {
@@ -103,7 +98,7 @@ impl Walk {
     pub(crate) fn next(&mut self, leases: &mut Leases) -> Option<u16> {
         self.left = self.left.checked_sub(1)?;
         let place = u64::from(self.start) + u64::from(self.at);
-        let place = (place % u64::from(leases.total.max(1))) as u32;
+        let place = (place % u64::from(leases.total().max(1))) as u32;
         self.at = self.at.wrapping_add(1);
         if let Some(step) = self.counter.and_then(|counter| leases.steps.get_mut(counter)) {
             *step = self.at;
