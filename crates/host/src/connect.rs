@@ -162,6 +162,10 @@ impl Sessions {
         let source = own.filter(|ip| !ip.is_unspecified()).unwrap_or(source);
         let mut walk = self.leases.towards(source, remote);
         while let Some(port) = walk.next(&mut self.leases) {
+            if port == remote.port() && source == remote.ip() {
+                // It would be its own peer.
+                continue;
+            }
             match self.stack.connect(now, source, port, remote, options) {
                 Err(ConnectError::InUse) => {}
                 opened => return opened.map_err(refused),

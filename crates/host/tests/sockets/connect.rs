@@ -203,6 +203,17 @@ fn leased_ports_serve_each_remote_once_and_then_run_out() {
 }
 
 #[test]
+fn no_leased_port_is_its_own_peer() {
+    let mut pair = Pair::default();
+    for number in 0..255 {
+        let connected = pair.connect(Id(100 + number), at(v4(0), 10_300));
+        assert_eq!(connected, Err(Errno::INPROGRESS));
+        assert_ne!(pair.client().name(Id(100 + number)).unwrap().port(), 10_300);
+    }
+    assert_eq!(pair.connect(CLIENT, at(v4(0), 10_300)), Err(Errno::ADDRNOTAVAIL));
+}
+
+#[test]
 fn shutting_down_a_connect_ends_it() {
     let mut pair = Pair::default();
     pair.listen(LISTENER, at(v4(1), 80));

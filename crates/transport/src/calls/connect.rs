@@ -59,6 +59,8 @@ impl<B: Buffers> Stack<B> {
                     None => !late,
                     Some(value) => late && self.may_take_over(value, options.timestamps),
                 };
+                // None is its own peer.
+                let is_free = is_free && ends.local != ends.remote;
                 !bound && is_free && !self.held.has(ends, self.now) && accepts(ends)
             })
         };

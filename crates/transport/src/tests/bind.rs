@@ -143,6 +143,10 @@ fn ports_are_chosen_as_the_caller_likes_and_held() {
     }
     let none = client.connect_where(now, from, to, &options, &mut |_| false);
     assert_eq!(none, Err(ConnectError::NoPort));
+    let own = (from, 40_000).into();
+    let alone = |ends: &Ends| ends.local.port() == 40_000;
+    let itself = client.connect_where(now, from, own, &options, &mut |ends| alone(ends));
+    assert_eq!(itself, Err(ConnectError::NoPort), "no port is its own peer");
     // A port that a socket is bound to, at whatever address, is not chosen.
     let mut taken = 0;
     let (mut stack, mut seen) = (Link::new().stacks, 0);
