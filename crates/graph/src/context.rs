@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use dpdk::Buffer;
 
+use crate::deliveries::Packet;
 use crate::pending::Pending;
 use crate::{Edge, Entry, Exits, Handoff, NodeId, PortId, Punt, Reason, Slot, StackId, Vector};
 
@@ -103,7 +104,9 @@ impl<'a, N: Edge> Context<'a, N> {
     pub fn deliver(&mut self, slot: Slot, id: StackId, flags: u8) {
         let at = usize::from(slot);
         if let Some(buffer) = self.vector.buffers[at].take() {
-            self.exits.deliver(id, buffer, self.vector.network[at], flags);
+            let from = self.vector.stack[at].filter(|_| self.exits.deliveries.of_stacks);
+            let packet = Packet::Buffer(buffer, self.vector.network[at]);
+            self.exits.deliver_of(from, id, packet, flags);
         }
     }
 

@@ -7,6 +7,8 @@ use crate::{Reason, StackId};
 /// A packet for a stack.
 #[derive(Debug)]
 pub(crate) struct Delivery {
+    /// Who has sent it, if a stack has.
+    pub(crate) from: Option<StackId>,
     pub(crate) to: StackId,
     pub(crate) packet: Packet,
     /// For [`Meta`](shm::Meta).
@@ -36,6 +38,8 @@ pub(crate) struct Refusal {
 pub(crate) struct Deliveries {
     pub(crate) list: Vec<Delivery>,
     pub(crate) refusals: Vec<Refusal>,
+    /// What runs was sent by stacks: `Vector::stack` says by which.
+    pub(crate) of_stacks: bool,
     /// Packets that nodes have given to stacks so far, and the latest one's stack: for the trace.
     given: u64,
     latest: Option<StackId>,

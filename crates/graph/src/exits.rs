@@ -154,12 +154,23 @@ impl Exits {
     /// A packet from its IP header on (`front` bytes into the buffer) for a stack: with others of this vector it goes into
     /// the stack's ring when the vector is done. `flags`: for [`Meta`](shm::Meta).
     pub fn deliver(&mut self, to: StackId, buffer: Buffer, front: u16, flags: u8) {
-        self.deliveries.push(Delivery { to, packet: Packet::Buffer(buffer, front), flags });
+        self.deliver_of(None, to, Packet::Buffer(buffer, front), flags);
     }
 
     /// The same for an IP packet that may be longer than a buffer.
     pub fn deliver_long(&mut self, to: StackId, packet: Vec<u8>, flags: u8) {
-        self.deliveries.push(Delivery { to, packet: Packet::Long(packet), flags });
+        self.deliver_of(None, to, Packet::Long(packet), flags);
+    }
+
+    /// The same, said of whom it comes: from a stack, or not.
+    pub(crate) fn deliver_of(
+        &mut self,
+        from: Option<StackId>,
+        to: StackId,
+        packet: Packet,
+        flags: u8,
+    ) {
+        self.deliveries.push(Delivery { from, to, packet, flags });
     }
 
     /// Drops a packet that a stack has sent and must not send. `bytes`: its length from the IP header on.

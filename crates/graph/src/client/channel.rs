@@ -54,6 +54,12 @@ impl ClientChannel {
         self.to.has_room()
     }
 
+    /// Whether one part in so many of the ring to the client is free.
+    #[inline]
+    pub(crate) fn has_free(&self, part: u32) -> bool {
+        self.to.has_free(self.to.slots() / part)
+    }
+
     /// Rings if the client waits for what was done since. Gives whether that took a system call.
     #[inline]
     pub(crate) fn ring(&mut self) -> bool {

@@ -7,6 +7,7 @@ use dpdk::{Buffer, BufferPool};
 use shm::Meta;
 use wire::EtherType;
 
+use super::backpressure::{Backpressure, NEARLY_FULL, ROOMY, after_vain};
 use super::bounds;
 use crate::client::{Bells, Delivery, Share};
 use crate::deliveries::Packet;
@@ -60,6 +61,12 @@ pub struct StackQueue {
     places: Vec<u16>,
     /// Packets longer than a buffer.
     long: Vec<(Vec<u8>, u8)>,
+    /// Stacks that have sent some of them.
+    sources: Vec<StackId>,
+    /// Nobody waits for this one until then: TSC cycles.
+    unawaited_until: u64,
+    /// Whom it waits for.
+    pub(super) pressure: Backpressure,
     /// Packets that were delivered, to be freed together.
     taken: Vec<Option<Buffer>>,
     scratch: Vec<u8>,
@@ -83,6 +90,9 @@ impl StackQueue {
             about: Vec::new(),
             places: Vec::new(),
             long: Vec::new(),
+            sources: Vec::new(),
+            unawaited_until: 0,
+            pressure: Backpressure::new(dpdk::tsc_hz()),
             taken: Vec::new(),
             scratch: Vec::new(),
             sent: (0, 0),
@@ -101,9 +111,12 @@ impl StackQueue {
         self.probation > 0
     }
 
-    /// The packet waits for others. Gives whether it is the first one.
-    pub(super) fn put(&mut self, packet: Packet, flags: u8) -> bool {
+    /// The packet waits for others; `from` has sent it. Gives whether it is the first one.
+    pub(super) fn put(&mut self, from: Option<StackId>, packet: Packet, flags: u8) -> bool {
         let first = self.is_idle();
+        if from.is_some() && self.sources.last() != from.as_ref() {
+            self.sources.extend(from);
+        }
         match packet {
             Packet::Buffer(buffer, front) => {
                 self.places.push(self.waiting.len() as u16);
@@ -146,6 +159,26 @@ impl StackQueue {
         about.clear();
         places.clear();
         self.ring(now, exits.busy);
+    }
+
+    /// Those that have sent what was delivered last and nearly fills the ring, each with this one.
+    pub(super) fn press(&mut self, pressed: &mut Vec<(StackId, StackId)>, now: u64) {
+        if self.sources.is_empty() {
+            return;
+        }
+        let is_awaited = now >= self.unawaited_until && !self.setup.channel.has_free(NEARLY_FULL);
+        let (id, sources) = (self.id, self.sources.drain(..));
+        pressed.extend(sources.filter(|_| is_awaited).map(|from| (from, id)));
+    }
+
+    /// Whether there is room again for who has waited for that.
+    pub(super) fn has_room(&self) -> bool {
+        self.setup.channel.has_free(ROOMY)
+    }
+
+    /// It was waited for in vain: nobody does so again for a while.
+    pub(super) fn was_awaited_in_vain(&mut self, now: u64) {
+        self.unawaited_until = after_vain(now, dpdk::tsc_hz());
     }
 
     fn ring(&mut self, now: u64, busy: bool) {

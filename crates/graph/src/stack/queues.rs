@@ -4,6 +4,7 @@ use std::os::fd::BorrowedFd;
 
 use dpdk::BufferPool;
 
+use super::backpressure::Look;
 use super::users::Users;
 use super::{StackQueue, StackSetup};
 use crate::deliveries::{Packet, Refusal};
@@ -22,6 +23,8 @@ pub struct Stacks {
     looked: Vec<(usize, u16)>,
     /// What they have sent.
     sent: Vec<Entry>,
+    /// Who has nearly filled whose ring.
+    pressed: Vec<(StackId, StackId)>,
     /// The worker is about to sleep.
     looks_at_all: bool,
     /// Where packets get their buffers that are too long for those of a stack's pool.
@@ -82,7 +85,7 @@ impl Stacks {
         for delivery in list.drain(..) {
             match find(&mut self.list, delivery.to) {
                 Some(queue) => {
-                    if queue.put(delivery.packet, delivery.flags) {
+                    if queue.put(delivery.from, delivery.packet, delivery.flags) {
                         self.waiting.push(delivery.to.place());
                     }
                 }
@@ -93,12 +96,25 @@ impl Stacks {
             }
         }
         exits.deliveries.list = list;
-        for at in self.waiting.drain(..) {
-            if let Some(queue) = self.list.get_mut(usize::from(at)).and_then(Option::as_deref_mut) {
+        for place in self.waiting.drain(..) {
+            if let Some(queue) = at(&mut self.list, place) {
                 queue.deliver(exits, now);
+                queue.press(&mut self.pressed, now);
             }
         }
+        self.hold_back(now);
         exits.free_dropped();
+    }
+
+    /// Those that have nearly filled the rings of others wait for them.
+    fn hold_back(&mut self, now: u64) {
+        for (from, to) in self.pressed.drain(..) {
+            let pace = find(&mut self.list, to).map(|queue| queue.pace().clone());
+            if let (Some(queue), Some(pace)) = (find(&mut self.list, from), pace) {
+                let foreign = !queue.pace().is_same(&pace);
+                queue.pressure.begin(to, foreign, now);
+            }
+        }
     }
 
     /// Lets what stacks have sent enter the graph, as much as each one's share allows. Gives how much there was.
@@ -111,19 +127,21 @@ impl Stacks {
     ) -> usize {
         let found = self.collect((now, exits.busy));
         let mut sent = std::mem::take(&mut self.sent);
+        exits.deliveries.of_stacks = true;
         let mut entering = sent.drain(..);
         while graph.admit(vector, exits, |_| entering.next()) > 0 {
             graph.run(vector, exits, now);
             self.deliver(exits, now);
         }
+        exits.deliveries.of_stacks = false;
         drop(entering);
         self.sent = sent;
-        for (user, at) in self.looked.drain(..) {
-            if let Some(queue) = self.list.get_mut(usize::from(at)).and_then(Option::as_deref_mut) {
+        for (user, place) in self.looked.drain(..) {
+            if let Some(queue) = at(&mut self.list, place) {
                 let was_fined = queue.is_fined();
                 self.users.charge(user, queue.settle());
                 if queue.is_fined() != was_fined {
-                    self.users.judge(user, at, !was_fined);
+                    self.users.judge(user, place, !was_fined);
                 }
             }
         }
@@ -133,18 +151,24 @@ impl Stacks {
     /// Collects what stacks have sent. Gives how much there was. `moment`: TSC cycles, and whether the worker is busy.
     fn collect(&mut self, moment: (u64, bool)) -> usize {
         let Self { list, users, looked, sent, looks_at_all, long, .. } = self;
-        users.visit(std::mem::take(looks_at_all), |user, at, spare| {
-            looked.push((user, at));
-            match list.get_mut(usize::from(at)).and_then(Option::as_deref_mut) {
+        users.visit(std::mem::take(looks_at_all), |user, place, spare| {
+            looked.push((user, place));
+            let is_waiting = at(list, place).is_some_and(|queue| queue.pressure.whom().is_some());
+            if is_waiting && waits(list, place, moment.0) {
+                return 0;
+            }
+            match at(list, place) {
                 Some(queue) => queue.send(sent, spare, moment, *long),
                 None => 0,
             }
         })
     }
 
+    /// Gives whether all that happens to them wakes the worker: who waits for room in another one's ring is not told of it.
     pub(crate) fn arm(&mut self) -> bool {
         self.looks_at_all = true;
-        self.list.iter_mut().flatten().fold(true, |armed, queue| queue.arm() & armed)
+        let arm = |queue: &mut Box<StackQueue>| queue.arm() && queue.pressure.whom().is_none();
+        self.list.iter_mut().flatten().fold(true, |armed, queue| arm(queue) & armed)
     }
 
     pub(crate) fn events(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
@@ -156,7 +180,24 @@ impl Stacks {
     }
 }
 
+/// Whether a stack that waits for another one goes on waiting.
+#[cold]
+fn waits(list: &mut [Option<Box<StackQueue>>], place: u16, now: u64) -> bool {
+    let Some(to) = at(list, place).and_then(|queue| queue.pressure.whom()) else { return false };
+    // One that has gone keeps nobody waiting.
+    let room = find(list, to).is_none_or(|queue| queue.has_room());
+    let look = at(list, place).map_or(Look::Over, |queue| queue.pressure.look(room, now));
+    if look == Look::InVain {
+        find(list, to).into_iter().for_each(|queue| queue.was_awaited_in_vain(now));
+    }
+    look == Look::Waits
+}
+
+#[inline]
+fn at(list: &mut [Option<Box<StackQueue>>], place: u16) -> Option<&mut StackQueue> {
+    list.get_mut(usize::from(place))?.as_deref_mut()
+}
+
 fn find(list: &mut [Option<Box<StackQueue>>], id: StackId) -> Option<&mut StackQueue> {
-    let queue = list.get_mut(usize::from(id.place()))?.as_deref_mut()?;
-    (queue.id == id).then_some(queue)
+    at(list, id.place()).filter(|queue| queue.id == id)
 }

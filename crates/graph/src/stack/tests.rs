@@ -1,3 +1,4 @@
+mod backpressure;
 mod fines;
 
 use std::sync::Arc;
@@ -88,7 +89,8 @@ fn id(place: u16, number: u32) -> StackId {
     StackId::new(place, number).unwrap()
 }
 
-/// A stack's packets leave by port 0, are refused when they begin with 2, and go back when they begin with 3.
+/// A stack's packets leave by port 0, are refused when they begin with 2, go back when they begin with 3, and to the second stack
+/// when they begin with 5.
 fn graph() -> Graph {
     GraphBuilder::default()
         .each("stack-input", &["end", "end"], |slot, cx| {
@@ -97,6 +99,7 @@ fn graph() -> Graph {
             match cx.vector.network(slot).first() {
                 Some(2) => cx.refuse_of(slot, from, Reason::StackPort),
                 Some(3) => cx.deliver(slot, from, 0),
+                Some(5) => cx.deliver(slot, id(1, 1), 0),
                 _ => cx.send(slot, Out::First),
             }
         })

@@ -158,6 +158,13 @@ impl Producer {
         self.position = self.position.wrapping_add(count);
     }
 
+    /// Slots of the queue.
+    #[inline]
+    #[must_use]
+    pub fn slots(&self) -> u32 {
+        self.slots.count()
+    }
+
     /// Bytes of a packet that takes one slot, at most.
     #[inline]
     #[must_use]
@@ -176,6 +183,15 @@ impl Producer {
     #[must_use]
     pub fn has_room(&self) -> bool {
         self.is_empty(self.position)
+    }
+
+    /// Whether so many packets of one slot each find room, as far as the consumer gives slots back in order: only the last of them is
+    /// looked at.
+    #[inline]
+    #[must_use]
+    pub fn has_free(&self, slots: u32) -> bool {
+        let slots = slots.clamp(1, self.slots.count());
+        self.is_empty(self.position.wrapping_add(slots - 1))
     }
 
     /// Whether the next packet finds room, of so many bytes.
