@@ -32,4 +32,7 @@ mod select;
 mod send;
 mod signals;
 mod sockets;
+mod standard;
 mod stdio;
+
+pub(crate) use standard::follow_all;

@@ -39,8 +39,8 @@ fn domain(fd: c_int) -> Option<c_int> {
     word(fd, libc::SOL_SOCKET, libc::SO_DOMAIN)
 }
 
-/// Called by the loader.
-extern "C" fn look() {
+/// Looks what the program was started with.
+pub(crate) fn look() {
     let Ok(files) = std::fs::read_dir("/proc/self/fd") else { return };
     let open = files.filter_map(|file| file.ok()?.file_name().to_str()?.parse::<c_int>().ok());
     for fd in open {
@@ -51,7 +51,3 @@ extern "C" fn look() {
         }
     }
 }
-
-#[used]
-#[unsafe(link_section = ".init_array")]
-static LOOK_HOOK: extern "C" fn() = look;

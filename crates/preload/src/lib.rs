@@ -23,6 +23,7 @@
 //! | `asking` | changes of a socket in several steps, for which others are asked |
 //! | `inherited` | sessions and sockets that a program has of the one before it |
 //! | `hooks` | the names, by subject |
+//! | `start` | what happens when the loader has loaded this library |
 
 mod address;
 mod arguments;
@@ -46,6 +47,7 @@ mod routes;
 mod signals;
 mod sleeping;
 mod sockets;
+mod start;
 mod state;
 mod uncancelled;
 mod vectors;

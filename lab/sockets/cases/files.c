@@ -1,5 +1,5 @@
 // sendfile, splice, tee, vmsplice, and the calls that a socket shares with files.
-#include "cases.h"
+#include "children.h"
 #include <sys/file.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
@@ -218,6 +218,45 @@ static void stdio(void) {
   peer_reads(p.peer, 1);
 }
 
+// The C library's own streams on a socket, as a program has them that a server starts for each connection.
+static void standard_streams(void) {
+  struct pair p = pair();
+  pid_t child = fork();
+  if (child == 0) {
+    char text[30];
+    int nowhere = open("/dev/null", O_WRONLY);
+    if (dup2(p.fd, STDIN_FILENO) < 0 || dup2(p.fd, STDOUT_FILENO) < 0) _exit(40);
+    close(p.fd);
+    if (printf("printed %d\n", 5) != 10 || puts("a line") < 0 || fflush(stdout) != 0) _exit(41);
+    if (fread(text, 1, sizeof text, stdin) != sizeof text) _exit(42);
+    if (fwrite(text, 1, sizeof text, stdout) != sizeof text || fileno(stdout) != STDOUT_FILENO) _exit(43);
+    if (fflush(stdout) != 0 || dup2(nowhere, STDOUT_FILENO) < 0 || printf("not to the peer") != 15) _exit(44);
+    if (fflush(stdout) != 0 || dup2(STDIN_FILENO, STDOUT_FILENO) < 0 || printf("at its end") != 10) _exit(45);
+    exit(0);
+  }
+  R(close(p.fd));
+  peer_reads(p.peer, 17);
+  peer_sends(p.peer, 30);
+  peer_reads(p.peer, 40);
+  ended(child);
+  peer_reads(p.peer, 1);
+}
+
+static void executed_printf(void) {
+  struct pair p = pair();
+  pid_t child = fork();
+  if (child == 0) {
+    if (dup2(p.fd, STDIN_FILENO) < 0 || dup2(p.fd, STDOUT_FILENO) < 0 || dup2(p.fd, STDERR_FILENO) < 0) _exit(40);
+    close(p.fd);
+    execlp("env", "env", "printf", "%s %d\\n", "word", "77", NULL);
+    _exit(100);
+  }
+  R(close(p.fd));
+  peer_reads(p.peer, 8);
+  ended(child);
+  peer_reads(p.peer, 1);
+}
+
 const struct test file_cases[] = {
     {"sendfile", send_file, ALL},
     {"sendfile large", send_large_file, ALL},
@@ -227,5 +266,7 @@ const struct test file_cases[] = {
     {"splice to a broken pipe", spliced_to_broken_pipe, BOTH},
     {"calls of files", no_file, BOTH},
     {"stdio", stdio, BOTH},
+    {"stdio, standard streams", standard_streams, BOTH},
+    {"stdio, another program's", executed_printf, BOTH},
     END,
 };

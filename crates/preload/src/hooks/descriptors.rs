@@ -4,6 +4,7 @@ use std::ffi::{c_int, c_long, c_ulong, c_void};
 
 use host::Errno;
 
+use super::standard;
 use crate::asking::change;
 use crate::call::Call;
 use crate::kinds::{self, Kind};
@@ -97,6 +98,7 @@ fn taken_over(old: c_int, new: c_int, close_on_exec: bool) -> c_int {
             kinds::set(new, kind);
         }
     }
+    standard::follow(new);
     new
 }
 

@@ -20,7 +20,7 @@ struct Functions {
     read: unsafe extern "C" fn(*mut c_void, *mut c_char, size_t) -> ssize_t,
     write: unsafe extern "C" fn(*mut c_void, *const c_char, size_t) -> ssize_t,
     seek: unsafe extern "C" fn(*mut c_void, *mut off64_t, c_int) -> c_int,
-    close: unsafe extern "C" fn(*mut c_void) -> c_int,
+    close: Close,
 }
 
 unsafe extern "C" {
@@ -33,7 +33,10 @@ const DESCRIPTOR: usize = 112;
 /// A stream that stands for no file has one of these there.
 const NO_FILE: [c_int; 2] = [-1, -2];
 
-fn descriptor(cookie: *mut c_void) -> c_int {
+/// What is called when a stream is closed.
+type Close = unsafe extern "C" fn(*mut c_void) -> c_int;
+
+pub(super) fn descriptor(cookie: *mut c_void) -> c_int {
     cookie.addr() as c_int
 }
 
@@ -87,6 +90,15 @@ pub unsafe extern "C" fn fdopen(fd: c_int, mode: *const c_char) -> *mut FILE {
         // SAFETY: the caller's promise.
         return unsafe { real::fdopen(fd, mode) };
     }
+    // SAFETY: the caller's promise.
+    unsafe { open(fd, mode, close) }
+}
+
+/// A stream on a descriptor that calls this library. Null: there is none.
+///
+/// # Safety
+/// `mode` is one of `fdopen`'s.
+pub(super) unsafe fn open(fd: c_int, mode: *const c_char, close: Close) -> *mut FILE {
     let functions = Functions { read, write, seek, close };
     let cookie = std::ptr::without_provenance_mut(fd.unsigned_abs() as usize);
     // SAFETY: the caller's promise.

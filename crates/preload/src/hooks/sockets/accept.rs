@@ -10,6 +10,7 @@ use libc::{sockaddr, socklen_t};
 use super::is_listening;
 use crate::address::{self, id};
 use crate::call::Call;
+use crate::hooks::standard;
 use crate::kinds::{self, Kind};
 use crate::process::{self, Held, Shared};
 use crate::signals;
@@ -57,7 +58,10 @@ pub unsafe extern "C" fn accept4(
         Ok(Taken::Session(new, remote)) => {
             // SAFETY: the caller's promise.
             match unsafe { address::write(remote, from, length) } {
-                Ok(()) => new,
+                Ok(()) => {
+                    standard::follow(new);
+                    new
+                }
                 Err(error) => {
                     shared.lock().close_session(new);
                     errno::set(error);
@@ -77,6 +81,7 @@ pub unsafe extern "C" fn accept4(
 fn kernels(fd: c_int) -> c_int {
     if fd >= 0 {
         kinds::set(fd, Kind::Kernel);
+        standard::follow(fd);
     }
     fd
 }
