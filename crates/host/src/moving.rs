@@ -234,6 +234,16 @@ impl Sessions {
         waiting.filter_map(|waiting| self.wrap(now, &[], Some(waiting)).ok()).collect()
     }
 
+    /// Takes out the connections that have waited longest to be accepted at a socket that listens, so many at most. It goes on to admit
+    /// others.
+    pub fn export_waiting(&mut self, id: Id, now: u64, most: usize) -> Vec<Parcel> {
+        let Ok(Role::Listening(listener)) = self.get(id).map(|session| session.role) else {
+            return Vec::new();
+        };
+        let waiting = self.stack.longest_unaccepted(listener, most).into_iter();
+        waiting.filter_map(|waiting| self.wrap(now, &[], Some(waiting)).ok()).collect()
+    }
+
     /// Takes in what [`export_closed`](Self::export_closed) or [`export_unaccepted`](Self::export_unaccepted) gave. A
     /// connection that was not accepted waits at the socket that listens at its address.
     ///

@@ -69,8 +69,8 @@ impl<'a> Held<'a> {
     /// Tells the daemon which listeners serve from now on, and which rest, while others have the state.
     pub(crate) fn tell(mut self, shared: &'a Shared) -> Self {
         while let Some(telling) = self.begin_telling() {
-            let (mut after, number) = self.lend(shared, || telling.tell());
-            if after.end_telling(&telling, number) {
+            let (mut after, answer) = self.lend(shared, || telling.tell());
+            if after.end_telling(&telling, answer) {
                 shared.tell_others();
             }
             self = after;
@@ -125,6 +125,7 @@ impl Shared {
         // Who has the lock runs the stack.
         let Some(mut state) = self.try_lock() else { return Look::Busy };
         state.show_changes();
+        state.look_for_neglect();
         state = state.tell(self);
         if state.forked.is_some() {
             state.rest_or_work();

@@ -21,6 +21,24 @@ static void child_accepts(void) {
   FD(accept(server, NULL, NULL));
 }
 
+// A client of the same process comes before the child that is to serve it.
+static void child_accepts_late(void) {
+  int server = listening(5), own = stream();
+  socklen_t length;
+  struct sockaddr_storage name = to_own(port_of(server), &length);
+  pid_t child = fork();
+  if (child == 0) {
+    pause_ms(100);
+    _exit(serve_one(server, "child"));
+  }
+  R(connect(own, (struct sockaddr *)&name, length));
+  R(recv(own, data, 5, MSG_WAITALL));
+  R(send(own, "parent", 6, 0));
+  R(recv(own, data, 6, MSG_WAITALL));
+  R(close(own));
+  ended(child);
+}
+
 static void only_the_child(void) {
   int server = listening(5), port = port_of(server);
   pid_t child = fork();
@@ -58,6 +76,35 @@ static void four_children(void) {
   for (int i = 0; i < 20; i++) peer_reads(remote("connect %d %d", version(), port), 100);
   four_end(children);
 }
+
+// Each serves one client until that ends, and looks for no other: whoever comes meanwhile is for one that is free.
+static void busy_children(bool waits) {
+  int server = listening(64), port = port_of(server), peers[4];
+  pid_t children[4];
+  for (int i = 0; i < 4; i++)
+    if ((children[i] = fork()) == 0) {
+      int epoll = epoll_create1(0);
+      struct epoll_event event = {.events = EPOLLIN};
+      fcntl(server, F_SETFL, waits ? O_NONBLOCK : 0);
+      if (waits && epoll_ctl(epoll, EPOLL_CTL_ADD, server, &event) < 0) _exit(1);
+      for (;;) {
+        int fd = waits && epoll_wait(epoll, &event, 1, -1) < 0 ? -1 : accept(server, NULL, NULL);
+        // Others may have been faster.
+        if (fd < 0 && waits && errno == EAGAIN) continue;
+        if (fd < 0 || send(fd, "busy", 4, 0) != 4) _exit(1);
+        while (recv(fd, data, sizeof data, 0) > 0) {
+        }
+        close(fd);
+      }
+    }
+  for (int turn = 0; turn < 2; turn++) {
+    for (int i = 0; i < 4; i++) peer_reads(peers[i] = remote("connect %d %d", version(), port), 4);
+    for (int i = 0; i < 4; i++) peer_closes(peers[i]);
+  }
+  four_end(children);
+}
+static void busy_accepting(void) { busy_children(false); }
+static void busy_polling(void) { busy_children(true); }
 
 // All hear of a client on the own host, and those that it is not for go on to hear of others.
 static void local_client_first(void) {
@@ -310,8 +357,11 @@ static void passed_receiver(void) {
 
 const struct test process_cases[] = {
     {"fork, child accepts", child_accepts, FAMILIES},
+    {"fork, child accepts late", child_accepts_late, FAMILIES},
     {"fork, only the child", only_the_child, FAMILIES},
     {"fork, four children", four_children, FAMILIES},
+    {"fork, busy children", busy_accepting, FAMILIES},
+    {"fork, busy children with epoll", busy_polling, PASSIVE4},
     {"fork, a local client first", local_client_first, PASSIVE4},
     {"fork, child per connection", child_per_connection, FAMILIES},
     {"fork, shared connection", shared_connection, ALL},

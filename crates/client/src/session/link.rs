@@ -143,7 +143,15 @@ impl Link {
         weight: u8,
         socket: BorrowedFd<'_>,
     ) -> Result<Listening, Error> {
-        match self.ask(&Request::Listen(Listen { stack, weight }), &[socket])?.message {
+        self.show(Listen { stack, weight, busy: false }, socket)
+    }
+
+    /// The same, with all that can be said of it.
+    ///
+    /// # Errors
+    /// As [`Self::listen`].
+    pub fn show(&self, how: Listen, socket: BorrowedFd<'_>) -> Result<Listening, Error> {
+        match self.ask(&Request::Listen(how), &[socket])?.message {
             Reply::Listening(listening) => Ok(listening),
             _ => Err(unexpected("a listener")),
         }

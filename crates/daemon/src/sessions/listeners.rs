@@ -1,10 +1,12 @@
 //! What stacks serve: what their processes have bound in the kernel.
 
+use std::collections::BTreeSet;
+
 use forward::steering::{Bind, ListenerId, SteeringError};
 use graph::StackId;
 use host::SOMAXCONN;
 use shm::attach::{Refusal, RefusalKind};
-use shm::session::{Bound, BoundError, Brought, Listen, Listening, TransportProtocol};
+use shm::session::{Bound, BoundError, Brought, Event, Listen, Listening, TransportProtocol};
 
 use super::Sessions;
 use super::bounds::Usage;
@@ -64,7 +66,7 @@ impl Sessions {
         asked: Listen,
         proof: Membership,
     ) -> Result<Listening, Refusal> {
-        let Listen { stack: number, weight } = asked;
+        let Listen { stack: number, weight, busy } = asked;
         let stack = self.stack(id, number)?;
         if stack.start.is_some() {
             return Err(invalid(format!("stack {number} has not been started")));
@@ -76,6 +78,7 @@ impl Sessions {
             self.admit_served(id, proof.bind.port)?;
             self.make_room(id)?;
         }
+        let was_taken = self.steering.is_taken(&proof.bind);
         let listened = self.steering.listen(stack_id, proof.bind, weight);
         let listener = listened.map_err(|error| match error {
             SteeringError::Leased { port, by } => {
@@ -87,11 +90,30 @@ impl Sessions {
             }
             error => no_resources(error.to_string()),
         })?;
+        self.steering.set_busy(listener, stack_id, busy);
         self.stack(id, number)?.listeners.insert(listener, proof);
         self.vacancies.end(listener);
         self.evict(&proof);
+        let taken = self.steering.is_taken(&proof.bind);
+        if taken && !was_taken {
+            self.tell_others(listener);
+        }
         let Bind { protocol, address, port, only_v6 } = proof.bind;
-        Ok(Listening { listener, protocol, address: (address, port).into(), only_v6 })
+        Ok(Listening { listener, protocol, address: (address, port).into(), only_v6, taken })
+    }
+
+    /// Tells processes that only keep a listener open, or are busy, that somebody takes its connections now. One that has no room for news
+    /// asks, in time ([`Listening::taken`]).
+    fn tell_others(&self, listener: ListenerId) {
+        let others: BTreeSet<u32> = self
+            .steering
+            .others(listener)
+            .filter_map(|stack| self.owner(stack))
+            .map(|(process, _, _)| process)
+            .collect();
+        for process in others {
+            self.tell(process, Event::Taken(listener));
+        }
     }
 
     /// Makes room for one more listener of a process's user: those that the user's stacks have left, and may have flows of, take

@@ -75,7 +75,7 @@ fn members(sessions: &Sessions) -> Vec<(u32, u16)> {
 }
 
 fn listen(sessions: &mut Sessions, (id, stack): (u32, u32), proof: Membership) -> ListenerId {
-    sessions.listen(id, Listen { stack, weight: 1 }, proof).unwrap().listener
+    sessions.listen(id, Listen { stack, weight: 1, busy: false }, proof).unwrap().listener
 }
 
 #[test]
@@ -329,7 +329,7 @@ fn who_serves_keeps_so_many_ranges_from_others_as_it_may_lease() {
     let (one, root) = (process(&mut sessions, 7), process(&mut sessions, 0));
     let serve = |sessions: &mut Sessions, (id, stack): (u32, u32), port: u16| {
         let proof = proof(&format!("0.0.0.0:{port}"), sessions.list[&id].uid());
-        sessions.listen(id, Listen { stack, weight: 1 }, proof).map(drop)
+        sessions.listen(id, Listen { stack, weight: 1, busy: false }, proof).map(drop)
     };
     for port in [1000, 1063, 1064, 80, 1512] {
         assert_eq!(serve(&mut sessions, one, port), Ok(()), "{port}");
@@ -357,7 +357,7 @@ fn other_users_leave_ranges_to_root() {
     let again = Lease { stack: two.1, first: Some(1448) };
     let refusal = sessions.lease(two.0, again).unwrap_err();
     assert!(refusal.message.contains("the rest is root's"), "as if it had been its own: {refusal}");
-    let asked = Listen { stack: two.1, weight: 1 };
+    let asked = Listen { stack: two.1, weight: 1, busy: false };
     let refusal = sessions.listen(two.0, asked, proof("0.0.0.0:1500", 8)).unwrap_err();
     assert!(refusal.message.contains("the rest is root's"), "{refusal}");
     assert_eq!(lease(&mut sessions, root), Ok(1448));

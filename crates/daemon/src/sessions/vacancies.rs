@@ -110,7 +110,7 @@ mod tests {
     }
 
     fn serve(sessions: &mut Sessions, (id, stack): (u32, u32), proof: Membership) {
-        sessions.listen(id, Listen { stack, weight: 1 }, proof).unwrap();
+        sessions.listen(id, Listen { stack, weight: 1, busy: false }, proof).unwrap();
     }
 
     /// The process ends.

@@ -31,7 +31,9 @@ fn a_socket_that_lingers_blocks_nobody_but_its_user() {
     // The second is heard of when this descriptor is closed, and not before the daemon goes on.
     daemon.signal(rustix::process::Signal::STOP);
     hostile.send(&route(("127.0.0.1".parse().unwrap(), 80)), &[]).unwrap();
-    hostile.send(&Request::Listen(Listen { stack, weight: 1 }), &[sender.as_fd()]).unwrap();
+    hostile
+        .send(&Request::Listen(Listen { stack, weight: 1, busy: false }), &[sender.as_fd()])
+        .unwrap();
     drop(sender);
     daemon.signal(rustix::process::Signal::CONT);
     drop(hostile.receive::<Reply>().unwrap());

@@ -116,7 +116,7 @@ fn open(channel: &Channel) -> u32 {
 }
 
 fn listen(channel: &Channel, stack: u32, weight: u8, socket: impl AsFd) -> Reply {
-    ask_with(channel, &Request::Listen(Listen { stack, weight }), &[socket.as_fd()]).0
+    ask_with(channel, &Request::Listen(Listen { stack, weight, busy: false }), &[socket.as_fd()]).0
 }
 
 fn listening(reply: Reply) -> Listening {

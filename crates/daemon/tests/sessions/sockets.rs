@@ -76,7 +76,7 @@ fn what_proves_nothing_is_refused_with_the_reason() {
         assert!(refusal.message.contains(part), "{refusal}");
     };
     let invalid = RefusalKind::Invalid;
-    let request = Request::Listen(Listen { stack, weight: 1 });
+    let request = Request::Listen(Listen { stack, weight: 1, busy: false });
     says(ask(&channel, &request).0, invalid, "shows one socket");
     let none = socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None);
     says(listen(&channel, stack, 1, none.unwrap()), invalid, "not bound");
@@ -146,7 +146,7 @@ print(json.dumps(ask({"listen": {"stack": stack, "weight": 1}}, [l.fileno()])))
 /// Shows a socket before hello.
 fn show_early(daemon: &Instance) -> (Channel, Result<(), ChannelError>) {
     let (channel, socket) = (connect(daemon), TcpListener::bind("127.0.0.1:0").unwrap());
-    let request = Request::Listen(Listen { stack: 1, weight: 1 });
+    let request = Request::Listen(Listen { stack: 1, weight: 1, busy: false });
     let sent = channel.send(&request, &[socket.as_fd()]);
     (channel, sent)
 }

@@ -97,6 +97,15 @@ struct Tenure {
 struct Member {
     stack: Arc<Claimant>,
     weight: u8,
+    /// It gets new flows only while all that have a weight are busy.
+    busy: bool,
+}
+
+impl Member {
+    /// Its share of new flows, as long as some are not busy.
+    fn share(&self) -> u8 {
+        if self.busy { 0 } else { self.weight }
+    }
 }
 
 /// A listener as the control thread keeps it.
@@ -157,7 +166,8 @@ impl Group {
         let bucket = self.buckets.get(hash as usize % BUCKETS);
         let natural = bucket.and_then(|bucket| bucket.now.as_ref()).map(|stack| stack.id);
         let others = self.members.iter().filter(|member| member.stack.id != id);
-        let heaviest = others.max_by_key(|member| member.weight).map(|member| member.stack.id);
+        let key = |member: &&Member| (member.share(), member.weight);
+        let heaviest = others.max_by_key(key).map(|member| member.stack.id);
         natural.filter(|natural| *natural != id).or(heaviest)
     }
 
@@ -168,12 +178,34 @@ impl Group {
 
     /// Whether a member gets a share of new flows.
     pub(super) fn accepts(&self, id: StackId) -> bool {
-        self.members.iter().any(|member| member.stack.id == id && member.weight > 0)
+        self.members.iter().any(|member| member.stack.id == id && member.share() > 0)
+    }
+
+    /// Whether some member does.
+    pub(super) fn is_taken(&self) -> bool {
+        self.members.iter().any(|member| member.share() > 0)
     }
 
     /// Whether any member gets a share of new flows, not only stands by.
     pub(super) fn takes_flows(&self) -> bool {
         self.members.iter().any(|member| member.weight > 0)
+    }
+
+    /// Those that stand by, or are busy.
+    pub(super) fn others(&self) -> impl Iterator<Item = StackId> {
+        self.members.iter().filter(|member| member.share() == 0).map(|member| member.stack.id)
+    }
+
+    /// A member is busy, or no longer. Gives whether anything has changed.
+    pub(super) fn set_busy(&mut self, id: StackId, busy: bool) -> bool {
+        let mut members = self.members.iter_mut();
+        let Some(member) = members.find(|member| member.stack.id == id && member.busy != busy)
+        else {
+            return false;
+        };
+        member.busy = busy;
+        self.share_out();
+        true
     }
 
     pub(super) fn has_members(&self) -> bool {
@@ -202,7 +234,7 @@ impl Group {
                 let root = self.members.iter().any(|member| member.stack.user == ROOT);
                 self.owners.insert(stack.id, if root { ROOT } else { stack.user });
                 self.is_vacant = false;
-                self.members.push(Member { stack: Arc::clone(stack), weight });
+                self.members.push(Member { stack: Arc::clone(stack), weight, busy: false });
             }
         }
         self.share_out();
@@ -260,7 +292,8 @@ impl Group {
         let has: Vec<usize> = (0..self.members.len())
             .map(|at| owners.iter().filter(|owner| **owner == Some(at)).count())
             .collect();
-        let weights: Vec<u8> = self.members.iter().map(|member| member.weight).collect();
+        let weight = if self.is_taken() { Member::share } else { |member: &Member| member.weight };
+        let weights: Vec<u8> = self.members.iter().map(weight).collect();
         assign(&mut owners, &targets(&weights, &has));
         for (owner, bucket) in owners.iter().zip(&mut self.buckets) {
             let next = owner.and_then(|at| self.members.get(at)).map(|member| &member.stack);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use graph::StackId;
 
 use super::bind::Place;
+use super::listener::Group;
 use super::{Bind, Flow, ListenerId, Steering, SteeringError};
 
 impl Steering {
@@ -123,6 +124,26 @@ impl Steering {
     #[must_use]
     pub fn is_member(&self, listener: ListenerId, id: StackId) -> bool {
         self.groups.get(&listener).is_some_and(|group| group.has(id))
+    }
+
+    /// Whether anybody gets new flows of what is bound so, who does not only keep it open and is not busy.
+    #[must_use]
+    pub fn is_taken(&self, bind: &Bind) -> bool {
+        let listener = self.by_bind.get(&(bind.protocol, bind.port, Place::of(bind)));
+        listener.and_then(|id| self.groups.get(id)).is_some_and(Group::is_taken)
+    }
+
+    /// The members of a listener that do not.
+    pub fn others(&self, listener: ListenerId) -> impl Iterator<Item = StackId> {
+        self.groups.get(&listener).into_iter().flat_map(Group::others)
+    }
+
+    /// A member of a listener is busy, or no longer: new flows are for those that are not, as long as some are.
+    pub fn set_busy(&mut self, listener: ListenerId, id: StackId, busy: bool) {
+        let group = self.groups.get_mut(&listener);
+        if group.is_some_and(|group| group.set_busy(id, busy)) {
+            self.publish(listener);
+        }
     }
 
     /// Whether a listener's member gets a share of new flows: one that only keeps the listener open does not.

@@ -55,6 +55,7 @@ pub(super) enum Verb {
     IsDrained,
     HasHandshakes,
     ExportUnaccepted,
+    ExportWaiting,
     /// A piece of what a later call takes.
     Put,
     /// A piece of what an earlier call gave.
@@ -110,6 +111,7 @@ carried_as!(Verb {
     Self::FallQuiet => 41 => Self::FallQuiet,
     Self::Finish => 42 => Self::Finish,
     Self::Conclude => 43 => Self::Conclude,
+    Self::ExportWaiting => 44 => Self::ExportWaiting,
 });
 
 carried_as!(Kind {

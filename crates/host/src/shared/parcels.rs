@@ -92,6 +92,16 @@ impl Served {
         Ok(parcel)
     }
 
+    pub(super) fn export_waiting(
+        &mut self,
+        id: Id,
+        from: &mut Reader<'_>,
+    ) -> Result<Vec<u8>, Errno> {
+        let most = u32::take(from).map_err(malformed)?;
+        let parcels = self.sessions.export_waiting(id, self.now, most as usize);
+        Ok(self.give(parcels))
+    }
+
     /// A connection comes to a session of its own. Gives its ends, what the process goes by itself, and the directions that
     /// were ended.
     pub(super) fn import(&mut self, id: Id, from: &mut Reader<'_>) -> Result<Vec<u8>, Errno> {
@@ -120,12 +130,24 @@ impl Remote {
     /// Takes out all connections that wait at a socket that listens, which admits nobody from then on.
     #[must_use]
     pub fn export_unaccepted(&mut self, id: Id) -> Vec<Parcel> {
-        self.fetch(Verb::ExportUnaccepted, id).unwrap_or_default()
+        self.fetch(Verb::ExportUnaccepted, id, |_| {}).unwrap_or_default()
+    }
+
+    /// Takes out those that have waited longest there, so many at most.
+    #[must_use]
+    pub fn export_waiting(&mut self, id: Id, most: usize) -> Vec<Parcel> {
+        let most = u32::try_from(most).unwrap_or(u32::MAX);
+        self.fetch(Verb::ExportWaiting, id, |to| most.put(to)).unwrap_or_default()
     }
 
     /// Connections that leave.
-    fn fetch(&mut self, verb: Verb, id: Id) -> Result<Vec<Parcel>, Errno> {
-        let (count, length): (u32, u32) = self.call(verb, id, |_| {})?;
+    fn fetch(
+        &mut self,
+        verb: Verb,
+        id: Id,
+        fill: impl FnOnce(&mut Writer),
+    ) -> Result<Vec<Parcel>, Errno> {
+        let (count, length): (u32, u32) = self.call(verb, id, fill)?;
         let mut bytes = Vec::new();
         while bytes.len() < length as usize {
             let at = bytes.len() as u32;
@@ -148,7 +170,7 @@ impl Remote {
     /// Takes a stream out, with its connection and all data that was not read or sent yet.
     pub fn export(&mut self, id: Id) -> Result<Parcel, Errno> {
         self.own(id)?;
-        let parcel = self.fetch(Verb::Export, id)?.pop();
+        let parcel = self.fetch(Verb::Export, id, |_| {})?.pop();
         self.end(id);
         parcel.ok_or(Errno::NOBUFS)
     }

@@ -42,6 +42,9 @@ impl Served {
                 let parcels = self.sessions.export_unaccepted(id, self.now);
                 self.give(parcels)
             }
+            Verb::ExportWaiting => {
+                self.export_waiting(id, from).unwrap_or_else(|error| bare(Err(error)))
+            }
             Verb::Export => self.export(id),
             Verb::Import => self.import(id, from).unwrap_or_else(|error| bare(Err(error))),
             Verb::Put => bare(self.take_piece(from)),

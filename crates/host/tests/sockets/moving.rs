@@ -263,6 +263,34 @@ fn what_is_closed_or_not_accepted_goes_without_a_socket() {
 }
 
 #[test]
+fn those_that_have_waited_longest_go_and_the_listener_admits_others() {
+    let mut pair = Pair::default();
+    pair.listen(LISTENER, at(v4(1), 80));
+    for client in 20..23 {
+        assert_eq!(pair.connect(Id(client), at(v4(1), 80)), Err(Errno::INPROGRESS));
+        pair.settle();
+    }
+    // The handshake of another goes on.
+    assert_eq!(pair.connect(Id(23), at(v4(1), 80)), Err(Errno::INPROGRESS));
+    pair.exchange();
+    let now = pair.now;
+    let gone = pair.server().export_waiting(LISTENER, now, 2);
+    let first: Vec<_> = [20, 21].map(|id| pair.client().name(Id(id)).unwrap()).to_vec();
+    let ends: Vec<_> = gone.iter().map(|parcel| parcel.ends.unwrap().remote).collect();
+    assert_eq!(ends, first);
+    assert!(pair.server().export_waiting(CLIENT, now, 2).is_empty(), "it does not listen");
+    pair.settle();
+    assert_eq!(pair.connect(Id(24), at(v4(1), 80)), Err(Errno::INPROGRESS));
+    pair.settle();
+    for client in 22..25 {
+        let accepted = pair.server().accept(LISTENER, Id(client + 20)).unwrap();
+        assert_eq!(accepted.1, pair.client().name(Id(client)).unwrap());
+    }
+    assert_eq!(pair.server().accept(LISTENER, MOVED), Err(Errno::AGAIN));
+    assert_eq!(pair.server().export_waiting(LISTENER, now, 9), []);
+}
+
+#[test]
 fn who_comes_to_a_listener_whose_connections_leave_is_not_reset() {
     let mut pair = Pair::default();
     pair.listen(LISTENER, at(v4(1), 80));

@@ -69,6 +69,14 @@ impl Sockets {
         }
     }
 
+    /// Those that have waited longest at a socket that listens, so many at most.
+    pub(crate) fn export_waiting(&mut self, id: Id, now: u64, most: usize) -> Vec<Parcel> {
+        match self {
+            Self::Inline(sessions) => sessions.export_waiting(id, now, most),
+            Self::Shared(remote) => remote.export_waiting(id, most),
+        }
+    }
+
     pub(crate) fn import_unheld(
         &mut self,
         now: u64,

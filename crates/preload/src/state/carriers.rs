@@ -345,6 +345,7 @@ impl State {
             Event::Unlinked(link) => self.end_link(link),
             Event::Parked(named) => self.come_back(named),
             Event::Lost(named) => self.lose(named),
+            Event::Taken(listener) => self.leave_to_others(listener),
         }
     }
 

@@ -105,14 +105,19 @@ impl State {
         };
         let now = clock::now();
         let parcels = self.sessions.export_unaccepted(id(fd), now);
+        self.hand(number, &parcels, now);
+    }
+
+    /// They were exported at `now` for the other processes of a listener.
+    pub(super) fn hand(&mut self, number: u32, parcels: &[Parcel], now: u64) {
         if parcels.is_empty() {
             return;
         }
-        self.hold(&parcels, now);
+        self.hold(parcels, now);
         let stack = self.attachment.number();
         let hand = |batch: &[&[u8]]| self.attachment.link.hand(stack, number, now, batch);
-        for batch in in_batches(&parcels, hand) {
-            // They are reset when the listener closes.
+        for batch in in_batches(parcels, hand) {
+            // They wait here again, and are reset when the listener closes.
             self.take_back(batch, now);
         }
     }

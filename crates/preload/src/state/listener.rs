@@ -1,5 +1,6 @@
 //! Listening sockets: the kernel's, which local clients reach, and beside it the stack's.
 
+mod neglect;
 mod telling;
 
 use std::ffi::c_int;
@@ -20,7 +21,7 @@ use crate::kinds::{self, Kind};
 use crate::{clock, real, report};
 
 /// A listener of this process.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Listener {
     /// The daemon's number for it. `None`: the daemon refuses, and the kernel alone serves.
     pub(super) number: Option<u32>,
@@ -29,12 +30,17 @@ pub(crate) struct Listener {
     serves: bool,
     /// The application takes connections from it at the moment: an NGINX worker without the accept mutex does not.
     wanted: bool,
+    /// The daemon has been told that the application neglects it.
+    busy: bool,
     /// When the daemon was told last whether it serves: ns.
     told: u64,
     /// Calls to `accept` since the kernel was asked first.
     asked: u8,
     /// It is about to end.
     ends: bool,
+    /// This process has it from another one, which may have it still.
+    inherited: bool,
+    neglect: neglect::Neglect,
 }
 
 /// A listener that was closed after a fork.
@@ -117,7 +123,7 @@ fn listen_as<S: Asks>(mut state: S, fd: c_int, serves: bool) -> (S, Result<(), E
     *state.place(fd) = state.place_like_kernels(fd);
     kinds::set(fd, Kind::Listener);
     let (wanted, serves) = (serves, serves && number.is_some());
-    let listener = Listener { number, serves, wanted, told: 0, asked: 0, ends: false };
+    let listener = Listener { number, serves, wanted, ..Listener::default() };
     state.listeners.insert(fd, listener);
     state.note_shown(number, serves, shown);
     (state, Ok(()))
@@ -245,7 +251,11 @@ impl State {
         if self.listens(fd) || self.is_changing(fd) {
             return Ok(());
         }
-        listen_at(self, fd).1
+        listen_at(&mut *self, fd).1?;
+        if let Some(listener) = self.listeners.get_mut(&self.own(fd)) {
+            listener.inherited = true;
+        }
+        Ok(())
     }
 
     /// The application has duplicated its descriptor.

@@ -4,17 +4,18 @@ use std::ffi::c_int;
 use std::os::fd::BorrowedFd;
 
 use client::session::Link;
+use shm::session::{Listen, Listening};
 
 use super::State;
 use super::asking::Asks;
 use crate::report;
 
-/// Shows the daemon a socket, for a stack and with that weight. Gives the listener's number.
-pub(super) fn show(link: &Link, (stack, weight): (u32, u8), fd: c_int) -> Option<u32> {
+/// Shows the daemon a socket. Gives what it says of the listener.
+pub(super) fn show(link: &Link, how: Listen, fd: c_int) -> Option<Listening> {
     // SAFETY: the application's, open during this call.
     let socket = unsafe { BorrowedFd::borrow_raw(fd) };
-    match link.listen(stack, weight, socket) {
-        Ok(listening) => Some(listening.listener),
+    match link.show(how, socket) {
+        Ok(listening) => Some(listening),
         Err(error) => {
             report::say(&error.to_string());
             None
@@ -26,7 +27,11 @@ pub(super) fn show(link: &Link, (stack, weight): (u32, u8), fd: c_int) -> Option
 pub(super) fn prove<S: Asks>(mut state: S, fd: c_int, weight: u8) -> (S, Option<u32>) {
     loop {
         let given_back = state.given_back;
-        let (after, number) = state.ask_daemon(|link, stack| show(link, (stack, weight), fd));
+        let (after, shown) = state.ask_daemon(|link, stack| {
+            let how = Listen { stack, weight, busy: false };
+            show(link, how, fd)
+        });
+        let number = shown.map(|shown| shown.listener);
         if number.is_none() || after.given_back == given_back {
             return (after, number);
         }

@@ -136,6 +136,8 @@ pub struct Listen {
     pub stack: u32,
     /// Its share of new flows among the listener's members. 0: only while all others have 0 too.
     pub weight: u8,
+    /// The process does something else while connections wait there: new flows are for members that do not.
+    pub busy: bool,
 }
 
 /// Asks for local ports.
@@ -296,6 +298,8 @@ pub struct Listening {
     pub address: SocketAddr,
     /// IPv6 only.
     pub only_v6: bool,
+    /// Some stack takes new flows there that is not busy.
+    pub taken: bool,
 }
 
 /// Ports from `first` on.
@@ -334,6 +338,7 @@ mod tests {
             protocol: TransportProtocol::Tcp,
             address: "[::]:80".parse().unwrap(),
             only_v6: false,
+            taken: true,
         });
         let bytes = serde_json::to_vec(&listening).unwrap();
         assert_eq!(crate::attach::parse::<Reply>(&bytes).unwrap(), listening);

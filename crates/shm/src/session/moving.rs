@@ -119,6 +119,9 @@ pub enum Event {
     Linked(LinkPlace),
     /// The process at the other end of the link of that number has ended, or has closed it.
     Unlinked(u32),
+    /// Another process begins to take new connections of the listener of that number, which this one only keeps open, or is too busy
+    /// for, and nobody did so far: what waits at this one's stacks is to be [handed](Hand) over.
+    Taken(u32),
 }
 
 /// A connection that waits to be accepted.

@@ -26,6 +26,13 @@ impl<B: Buffers> Stack<B> {
         self.slab.get(connection).is_some_and(|(hot, _)| hot.flags & unaccepted != 0)
     }
 
+    /// The connections that have waited longest for a listener's application, so many at most.
+    #[must_use]
+    pub fn longest_unaccepted(&self, listener: ListenerId, most: usize) -> Vec<ConnectionId> {
+        let listener = self.shared.listeners.get(listener).into_iter();
+        listener.flat_map(|listener| listener.queue.iter().copied()).take(most).collect()
+    }
+
     /// The connections of a listener that nobody has accepted: those that wait, in their order, then those whose handshake goes on.
     #[must_use]
     pub fn unaccepted(&self, listener: ListenerId) -> Vec<ConnectionId> {

@@ -30,7 +30,7 @@ impl Bed {
 
     fn serve(&mut self, End { process, stack }: End, port: u16) {
         let proof = proof(&format!("0.0.0.0:{port}"), 0);
-        self.sessions.listen(process, Listen { stack, weight: 1 }, proof).unwrap();
+        self.sessions.listen(process, Listen { stack, weight: 1, busy: false }, proof).unwrap();
     }
 
     fn plan(&mut self, from: End, port: u16) -> Result<bool, Refusal> {

@@ -224,7 +224,7 @@ impl Sessions {
     }
 
     /// Tells a process something. One that does not listen is not waited for. Gives whether there was room for it.
-    fn tell(&self, process: u32, event: Event) -> bool {
+    pub(in crate::sessions) fn tell(&self, process: u32, event: Event) -> bool {
         let session = self.list.get(&process);
         session.is_some_and(|session| session.news.try_send(Reply::Event(event).into()).is_ok())
     }

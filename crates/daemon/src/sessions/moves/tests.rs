@@ -52,7 +52,7 @@ impl Bed {
     }
 
     fn serve(&mut self, (process, stack): (u32, u32), weight: u8) -> ListenerId {
-        let asked = Listen { stack, weight };
+        let asked = Listen { stack, weight, busy: false };
         self.sessions.listen(process, asked, proof("0.0.0.0:80", 0)).unwrap().listener
     }
 

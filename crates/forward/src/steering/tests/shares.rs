@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::super::buckets::{BUCKETS, assign, targets};
+use super::*;
 
 proptest! {
     #[test]
@@ -49,4 +50,37 @@ proptest! {
             prop_assert!((*target as f64 - exact).abs() < 1.0, "{} for {}", target, exact);
         }
     }
+}
+
+#[test]
+fn new_flows_are_for_members_that_are_not_busy_as_long_as_some_are_not() {
+    let mut steering = steering();
+    let at = bind("0.0.0.0", 80);
+    let [one, two, keeper] = [1, 2, 0].map(|weight| {
+        let id = stack(&mut steering).0;
+        steering.listen(id, at, weight).unwrap();
+        id
+    });
+    let listener = steering.listeners().next().unwrap().id;
+    let others = |steering: &Steering| steering.others(listener).collect::<Vec<_>>();
+    assert!(steering.is_taken(&at) && !steering.is_taken(&bind("0.0.0.0", 81)));
+    assert_eq!(others(&steering), [keeper]);
+    steering.set_busy(listener, two, true);
+    assert_eq!(buckets(&steering), [256, 0, 0]);
+    assert_eq!(others(&steering), [two, keeper]);
+    assert!(steering.accepts(listener, one) && !steering.accepts(listener, two));
+    let flow = flow(Tcp, "10.0.0.1:80", "192.0.2.7:7");
+    assert_eq!(steering.successor(listener, keeper, &flow), Some(one));
+    // All that take any: they share them as before, and who only keeps the listener open gets none.
+    steering.set_busy(listener, one, true);
+    assert!(!steering.is_taken(&at));
+    assert_eq!(buckets(&steering)[2], 0);
+    assert!(buckets(&steering)[1] > buckets(&steering)[0]);
+    assert_eq!(others(&steering), [one, two, keeper]);
+    // Another weight leaves it busy.
+    steering.listen(two, at, 3).unwrap();
+    steering.set_busy(listener, one, false);
+    assert_eq!(buckets(&steering), [256, 0, 0]);
+    steering.set_busy(listener, two, false);
+    assert_eq!(steering.successor(listener, one, &flow), Some(two));
 }

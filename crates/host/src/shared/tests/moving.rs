@@ -27,6 +27,21 @@ fn connections_that_leave_are_whole() {
 }
 
 #[test]
+fn so_many_of_those_that_wait_leave() {
+    let mut bed = Bed::connected(64);
+    for client in 9..12 {
+        bed.peer(|peer, now| {
+            peer.open(Id(client), Domain::V4, Kind::Stream).unwrap();
+            let _ = peer.connect(Id(client), now, at(2, 0).ip(), at(1, 80));
+        });
+        bed.settle();
+    }
+    assert_eq!(bed.remote.export_waiting(LISTENER, 2).len(), 2);
+    assert!(bed.remote.accept(LISTENER, Id(7)).is_ok(), "the listener goes on");
+    assert_eq!(bed.remote.export_waiting(LISTENER, 2).len(), 0);
+}
+
+#[test]
 fn a_connection_moves_with_all_that_was_not_read_or_sent() {
     for (ends, reads) in [(false, 0), (true, 70_000), (false, 90_000)] {
         let mut bed = Bed::connected(256);

@@ -147,6 +147,7 @@ pub(super) fn listening() -> Reply {
         protocol: TransportProtocol::Tcp,
         address,
         only_v6: false,
+        taken: false,
     })
 }
 

@@ -100,6 +100,43 @@ fn a_connection_waits_for_somebody_who_accepts() {
 }
 
 #[test]
+fn who_only_keeps_a_listener_open_or_is_busy_hears_of_the_first_that_takes_its_connections() {
+    let mut bed = Bed::new();
+    let listener = bed.serve(bed.one, 0);
+    bed.serve(bed.two, 0);
+    let taken = Reply::Event(Event::Taken(listener));
+    // How often each was told so, and nothing else.
+    let heard = |bed: &mut Bed| {
+        [&mut bed.told, &mut bed.other_told].map(|told| {
+            let all = std::iter::from_fn(|| told.try_recv().ok());
+            all.inspect(|news| assert_eq!(news.reply, taken)).count()
+        })
+    };
+    let busy = |bed: &mut Bed, (process, stack): (u32, u32), busy: bool| {
+        let asked = Listen { stack, weight: 1, busy };
+        bed.sessions.listen(process, asked, proof("0.0.0.0:80", 0)).unwrap().taken
+    };
+    assert_eq!(heard(&mut bed), [0, 0]);
+    for _ in 0..2 {
+        bed.serve(bed.two, 1);
+        assert_eq!(heard(&mut bed), [1, 0]);
+        bed.serve(bed.two, 2);
+        assert_eq!(heard(&mut bed), [0, 0], "it does already");
+        bed.serve(bed.two, 0);
+        assert_eq!(heard(&mut bed), [0, 0]);
+    }
+    bed.serve(bed.two, 1);
+    bed.serve(bed.one, 1);
+    assert_eq!(heard(&mut bed), [1, 0], "both do");
+    let (one, two) = (bed.one, bed.two);
+    assert!(busy(&mut bed, one, true), "the other one takes them");
+    assert!(!busy(&mut bed, two, true));
+    assert_eq!(heard(&mut bed), [0, 0]);
+    assert!(busy(&mut bed, one, false));
+    assert_eq!(heard(&mut bed), [0, 1]);
+}
+
+#[test]
 fn nobody_gives_connections_to_a_listener_of_others() {
     let mut bed = Bed::new();
     let listener = bed.serve(bed.one, 1);
