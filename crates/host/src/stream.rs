@@ -19,7 +19,8 @@ impl Sessions {
         targets: &mut [IoSliceMut<'_>],
         incoming: Incoming,
     ) -> Result<Received, Errno> {
-        if incoming.urgent {
+        // tcp_recvmsg looks at MSG_ERRQUEUE first.
+        if incoming.urgent && !incoming.errors {
             return self.recv_urgent(connection, targets, incoming);
         }
         let plain = incoming == Incoming::default();

@@ -9,8 +9,9 @@ use crate::real;
 
 /// Room that is left above the first of them, below the limit of the process.
 const ROOM: u64 = 64;
-/// They begin here at most: a higher number would make the kernel's table of files longer.
-const HIGHEST: u64 = 4096;
+/// They begin below this: a higher number would make the kernel's table of files longer, and `select` looks at sets as far as the table
+/// goes in programs that ask for as many as `getdtablesize` says, beyond the end of an `fd_set`.
+const HIGHEST: u64 = libc::FD_SETSIZE as u64;
 
 /// Another descriptor for the same file, where no program expects one.
 fn raised(fd: RawFd) -> c_int {

@@ -68,6 +68,8 @@ pub(crate) struct Place {
     pub(crate) reusable: bool,
     /// How many sessions began before it.
     pub(crate) born: u32,
+    /// It is connected no more (`AF_UNSPEC`), nor anew.
+    pub(crate) dissolved: bool,
 }
 
 /// Everything that a process has.
@@ -129,6 +131,8 @@ pub(crate) struct State {
     pub(crate) forked: Option<u64>,
     /// New connections are left to the processes that were forked.
     rests: bool,
+    /// Connections have waited for too long at a listener.
+    pub(crate) neglects: bool,
     /// Listeners that were closed after a fork, and are kept for the child for a moment.
     lingering: Vec<listener::Lingering>,
 }
@@ -179,6 +183,7 @@ impl State {
             is_owned: false,
             forked: None,
             rests: false,
+            neglects: false,
             lingering: Vec::new(),
         };
         state.show_connections();
@@ -251,7 +256,9 @@ impl State {
             waiters.tell(ready.id, ready.woken);
             if self.is_owned {
                 let place = self.places.get(ready.id.0 as usize);
-                place.into_iter().for_each(|place| place.owner.signal(place.flags, ready.woken));
+                let fd = ready.id.0 as c_int;
+                let signal = |place: &Place| place.owner.signal(fd, place.flags, ready.woken);
+                place.into_iter().for_each(signal);
             }
         }
         if waiters.sleepers > 0 {

@@ -1,6 +1,6 @@
 //! `struct iovec` as slices.
 
-use std::ffi::c_int;
+use std::ffi::{c_int, c_void};
 
 use host::Errno;
 use libc::iovec;
@@ -12,6 +12,14 @@ const MOST: usize = 1024;
 
 /// No program's memory is as high.
 const BEYOND: usize = 1 << 56;
+
+/// Bytes of one call at most (`MAX_RW_COUNT`).
+pub(crate) const LONGEST: usize = 0x7fff_f000;
+
+/// Whether so many bytes can't be anywhere (`access_ok`).
+pub(crate) fn is_beyond(start: *const c_void, bytes: usize) -> bool {
+    start.addr().checked_add(bytes).is_none_or(|end| end > BEYOND)
+}
 
 /// The pieces, all of which are to be read or, if `writes`, to be written.
 ///
@@ -35,12 +43,14 @@ pub(crate) unsafe fn pieces<'a>(
     if vector.iter().any(|piece| isize::try_from(piece.iov_len).is_err()) {
         return Err(Errno::INVAL);
     }
-    let ends = |piece: &iovec| piece.iov_base.addr().checked_add(piece.iov_len);
-    if vector.iter().any(|piece| ends(piece).is_none_or(|end| end > BEYOND)) {
+    // One alone is cut first (`import_ubuf`).
+    let longest = if count == 1 { LONGEST } else { usize::MAX };
+    let lies = |piece: &iovec| is_beyond(piece.iov_base, piece.iov_len.min(longest));
+    if vector.iter().any(lies) {
         return Err(Errno::FAULT);
     }
     for piece in vector {
-        let Some(last) = piece.iov_len.checked_sub(1) else { continue };
+        let Some(last) = piece.iov_len.min(longest).checked_sub(1) else { continue };
         if writes {
             memory::writable(piece.iov_base, 1)?;
         } else {
@@ -65,7 +75,7 @@ pub(crate) unsafe fn target<'a>(piece: &iovec) -> &'a mut [u8] {
         return &mut [];
     }
     // SAFETY: the caller's promise.
-    unsafe { std::slice::from_raw_parts_mut(piece.iov_base.cast(), piece.iov_len) }
+    unsafe { std::slice::from_raw_parts_mut(piece.iov_base.cast(), piece.iov_len.min(LONGEST)) }
 }
 
 /// A piece to read from.
@@ -77,5 +87,5 @@ pub(crate) unsafe fn source<'a>(piece: &iovec) -> &'a [u8] {
         return &[];
     }
     // SAFETY: the caller's promise.
-    unsafe { std::slice::from_raw_parts(piece.iov_base.cast(), piece.iov_len) }
+    unsafe { std::slice::from_raw_parts(piece.iov_base.cast(), piece.iov_len.min(LONGEST)) }
 }

@@ -210,6 +210,10 @@ impl Waiters {
         let mut watches = self.of(id).iter_mut();
         let watch = watches.find(|watch| watch.waiter == waiter && watch.fd == fd);
         let watch = watch.ok_or(Errno::NOENT)?;
+        // ep_modify: nor may it become so.
+        if watch.events & libc::EPOLLEXCLUSIVE as u32 != 0 {
+            return Err(Errno::INVAL);
+        }
         (watch.events, watch.data, watch.spent) = (event.events, event.u64, false);
         self.tell(id, now);
         Ok(())

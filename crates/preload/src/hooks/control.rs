@@ -1,14 +1,18 @@
-//! Control messages of datagrams: what the application says about one that it sends, and is told of one that came.
+//! Control messages of datagrams: what the application says about one that it sends (`sent`), and is told of one that came.
+
+mod sent;
 
 use std::ffi::c_int;
 use std::mem::{offset_of, size_of};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 
-use host::{Errno, Outgoing, Report, Shape, Stamps, Wanted};
+use host::{Errno, Report, Shape, Stamps, Wanted};
 use libc::{cmsghdr, msghdr, sockaddr_in, sockaddr_in6};
 
 use crate::clock::{self, SECOND};
 use crate::{address, memory};
+
+pub(super) use sent::{Versions, check, read};
 
 /// Index of the interface by which datagrams come, as programs are told: that of the kernel's loopback, since Millrace's
 /// ports have no numbers there.
@@ -24,35 +28,6 @@ const HEAD: usize = align(size_of::<cmsghdr>());
 /// `CMSG_ALIGN`
 const fn align(length: usize) -> usize {
     length.next_multiple_of(size_of::<usize>())
-}
-
-/// Reads what `message` says about the datagram.
-///
-/// # Errors
-/// [`Errno::INVAL`]: a message that is cut off, or that none knows.
-///
-/// # Safety
-/// As for `sendmsg`.
-pub(super) unsafe fn read(message: &msghdr, outgoing: &mut Outgoing) -> Result<(), Errno> {
-    // SAFETY: the caller's promise.
-    unsafe { each(message, |level, kind, data| understand(level, kind, data, outgoing)) }
-}
-
-/// Looks at what `message` says of a stream, which nothing can be said of.
-///
-/// # Errors
-/// [`Errno::INVAL`]: a message that is cut off, or that sockets do not know (`sock_cmsg_send`).
-///
-/// # Safety
-/// As for `sendmsg`.
-pub(super) unsafe fn check(message: &msghdr) -> Result<(), Errno> {
-    let is_known = |level, kind, _: &[u8]| match (level, kind) {
-        (libc::SOL_SOCKET, libc::SCM_RIGHTS | libc::SCM_CREDENTIALS) => Ok(()),
-        (libc::SOL_SOCKET, _) => Err(Errno::INVAL),
-        _ => Ok(()),
-    };
-    // SAFETY: the caller's promise.
-    unsafe { each(message, is_known) }
 }
 
 /// Calls `act` with the level, the kind and the data of each control message.
@@ -85,51 +60,6 @@ pub(super) unsafe fn each(
     Ok(())
 }
 
-fn understand(
-    level: c_int,
-    kind: c_int,
-    data: &[u8],
-    outgoing: &mut Outgoing,
-) -> Result<(), Errno> {
-    let number = || {
-        let word = data.try_into().map(c_int::from_ne_bytes);
-        word.or(data.try_into().map(u8::from_ne_bytes).map(c_int::from)).map_err(|_| Errno::INVAL)
-    };
-    let byte = |least: c_int| {
-        let number = number()?;
-        let fits = u8::try_from(number).ok().filter(|_| number >= least);
-        fits.ok_or(Errno::INVAL)
-    };
-    match (level, kind) {
-        (libc::IPPROTO_IP, libc::IP_PKTINFO) => {
-            let info: &[u8; 12] = data.try_into().map_err(|_| Errno::INVAL)?;
-            let [_, _, _, _, a, b, c, d, ..] = *info;
-            take_source(Ipv4Addr::new(a, b, c, d).into(), outgoing);
-        }
-        (libc::IPPROTO_IPV6, libc::IPV6_PKTINFO) => {
-            let address = data.first_chunk::<16>().filter(|_| data.len() == 20);
-            take_source(Ipv6Addr::from(*address.ok_or(Errno::INVAL)?).into(), outgoing);
-        }
-        (libc::IPPROTO_IP, libc::IP_TOS) => outgoing.service = Some(byte(0)?),
-        (libc::IPPROTO_IP, libc::IP_TTL) => outgoing.ttl = Some(byte(1)?),
-        // RFC 3542 6.3, 6.5: -1 is the default.
-        (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) if number()? != -1 => {
-            outgoing.service = Some(byte(0)?);
-        }
-        (libc::IPPROTO_IPV6, libc::IPV6_HOPLIMIT) if number()? != -1 => {
-            outgoing.ttl = Some(byte(0)?);
-        }
-        (libc::IPPROTO_IPV6, libc::IPV6_TCLASS | libc::IPV6_HOPLIMIT) => {}
-        (libc::SOL_UDP, libc::UDP_SEGMENT) => {
-            let size = data.try_into().map_err(|_| Errno::INVAL)?;
-            outgoing.segment_size = u16::from_ne_bytes(size);
-        }
-        (libc::IPPROTO_IP | libc::IPPROTO_IPV6 | libc::SOL_UDP, _) => return Err(Errno::INVAL),
-        _ => {}
-    }
-    Ok(())
-}
-
 /// The address with the interface that it is on, if it says something only there.
 fn scoped(address: SocketAddr) -> SocketAddr {
     match address {
@@ -138,12 +68,6 @@ fn scoped(address: SocketAddr) -> SocketAddr {
             six.into()
         }
         other => other,
-    }
-}
-
-fn take_source(source: IpAddr, outgoing: &mut Outgoing) {
-    if !source.is_unspecified() {
-        outgoing.source = Some(source);
     }
 }
 

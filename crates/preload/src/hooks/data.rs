@@ -13,6 +13,8 @@ use super::sockets::{meet_inherited, open_first};
 use crate::kinds::Kind;
 use crate::{address, errno, inherited, memory, process, real, vectors};
 
+/// Bytes of an address at most.
+pub(super) const LONGEST_NAME: socklen_t = size_of::<libc::sockaddr_storage>() as socklen_t;
 /// Pieces that need no memory.
 const FEW: usize = 16;
 /// Bytes that one call throws away at most.
@@ -49,7 +51,7 @@ pub(super) fn receiver(fd: c_int) -> Kind {
 /// # Safety
 /// `count` bytes can be written at `target`.
 unsafe fn receive_datagram(fd: c_int, target: *mut c_void, count: size_t, flags: c_int) -> ssize_t {
-    let mut piece = iovec { iov_base: target, iov_len: count };
+    let mut piece = iovec { iov_base: target, iov_len: count.min(vectors::LONGEST) };
     // SAFETY: the caller's promise.
     errno::size(unsafe { datagrams::receive(fd, &mut datagrams::message(&mut piece), flags) })
 }
@@ -70,7 +72,7 @@ pub(super) unsafe fn receive_into(
         let mut nowhere = vec![0; count.min(THROWN_AWAY)];
         return receive(fd, &mut [IoSliceMut::new(&mut nowhere)], flags);
     }
-    let piece = iovec { iov_base: target, iov_len: count.min(isize::MAX as usize) };
+    let piece = iovec { iov_base: target, iov_len: count.min(vectors::LONGEST) };
     memory::writable(target, count)?;
     // SAFETY: the caller's promise.
     let target = unsafe { vectors::target(&piece) };
@@ -140,17 +142,20 @@ pub(super) fn bytes(received: Result<Received, Errno>) -> ssize_t {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn read(fd: c_int, target: *mut c_void, count: size_t) -> ssize_t {
     let kind = receiver(fd);
-    if kind == Kind::Datagrams {
-        // SAFETY: the caller's promise.
-        return unsafe { receive_datagram(fd, target, count, 0) };
-    }
-    if !is_sessions(kind) {
+    if !is_sessions(kind) && kind != Kind::Datagrams {
         // SAFETY: the caller's promise.
         return unsafe { real::read(fd, target, count) };
+    }
+    if vectors::is_beyond(target, count) {
+        return errno::size(Err(Errno::FAULT));
     }
     // Linux: sock_read_iter, after System V.
     if count == 0 && process::is_open(fd) {
         return 0;
+    }
+    if kind == Kind::Datagrams {
+        // SAFETY: the caller's promise.
+        return unsafe { receive_datagram(fd, target, count, 0) };
     }
     // SAFETY: the caller's promise.
     bytes(unsafe { receive_into(fd, target, count, 0) })
@@ -216,7 +221,7 @@ pub unsafe extern "C" fn recvfrom(
     if kind == Kind::Datagrams {
         // Without a length a datagram is lost, as it is on the kernel, which looks there last.
         let is_there = from.is_null() || memory::writable(length, 1).is_ok();
-        let mut piece = iovec { iov_base: target, iov_len: count };
+        let mut piece = iovec { iov_base: target, iov_len: count.min(vectors::LONGEST) };
         // SAFETY: a length as the application says.
         let room = if from.is_null() || !is_there { 0 } else { unsafe { length.read() } };
         let mut message = datagrams::addressed(&mut piece, from, room);
@@ -291,6 +296,9 @@ pub(super) unsafe fn write_bytes(fd: c_int, source: *const c_void, count: size_t
         // SAFETY: the caller's promise.
         return unsafe { real::write(fd, source, count) };
     }
+    if vectors::is_beyond(source, count) {
+        return errno::size(Err(Errno::FAULT));
+    }
     // SAFETY: the caller's promise.
     unsafe { send_bytes(fd, source, count, 0, NOWHERE) }
 }
@@ -343,7 +351,7 @@ unsafe fn send_bytes(
     };
     let kind = process::kind(fd);
     if kind == Kind::Datagrams {
-        let mut piece = iovec { iov_base: source.cast_mut(), iov_len: count };
+        let mut piece = iovec { iov_base: source.cast_mut(), iov_len: count.min(vectors::LONGEST) };
         let message = datagrams::addressed(&mut piece, to.cast_mut(), length);
         // SAFETY: the caller's promise.
         return errno::size(unsafe { datagrams::send(fd, &message, flags) });
@@ -352,7 +360,7 @@ unsafe fn send_bytes(
         // SAFETY: the caller's promise.
         return unsafe { real::sendto(fd, source, count, flags, to, length) };
     }
-    let piece = iovec { iov_base: source.cast_mut(), iov_len: count };
+    let piece = iovec { iov_base: source.cast_mut(), iov_len: count.min(vectors::LONGEST) };
     // SAFETY: the caller's promise.
     errno::size(unsafe { whither(to, length) }.and_then(|to| {
         // SAFETY: the caller's promise.
@@ -369,6 +377,11 @@ pub(super) unsafe fn whither(
     if to.is_null() || length == 0 {
         return Ok(None);
     }
+    // move_addr_to_kernel
+    if length > LONGEST_NAME {
+        return Err(Errno::INVAL);
+    }
+    memory::readable(to, length as usize)?;
     // SAFETY: the caller's promise. A stream has its peer: whatever else it is told is ignored.
     Ok(unsafe { address::read(to, length) }.unwrap_or(None))
 }

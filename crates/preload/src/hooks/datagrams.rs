@@ -8,7 +8,8 @@ use host::{Errno, Incoming, Mask, Outgoing, Received};
 use libc::{iovec, msghdr, sockaddr, socklen_t};
 use shm::session::Routed;
 
-use super::control;
+use super::control::{self, Versions};
+use super::data::LONGEST_NAME;
 use crate::asking::change;
 use crate::call::Call;
 use crate::kinds::{self, Kind};
@@ -207,7 +208,7 @@ unsafe fn tell(
     if state.peer_world(fd).is_none() {
         state.came_from(shape.from, shape.to.ip());
     }
-    message.msg_flags = flags & libc::MSG_ERRQUEUE;
+    message.msg_flags = flags & (libc::MSG_ERRQUEUE | libc::MSG_CMSG_CLOEXEC);
     if shape.length > bytes {
         message.msg_flags |= libc::MSG_TRUNC;
     }
@@ -227,7 +228,9 @@ unsafe fn tell(
 /// As for `sendmsg`.
 pub(super) unsafe fn send(fd: c_int, message: &msghdr, flags: c_int) -> Result<usize, Errno> {
     call::begins();
-    let (name, length) = (message.msg_name.cast::<sockaddr>(), message.msg_namelen);
+    // Linux: what is longer than any address is cut off.
+    let length = message.msg_namelen.min(LONGEST_NAME);
+    let name = message.msg_name.cast::<sockaddr>();
     let to = if name.is_null() || length == 0 {
         None
     } else {
@@ -259,15 +262,19 @@ pub(super) unsafe fn send(fd: c_int, message: &msghdr, flags: c_int) -> Result<u
         urgent: flags & libc::MSG_OOB != 0,
         ..Outgoing::default()
     };
-    // SAFETY: the caller's promise.
-    unsafe { control::read(message, &mut outgoing)? };
+    // One that is connected nowhere is sent nowhere.
+    let end = to.or_else(|| state.sessions.peer(id).ok());
+    if let Some(end) = end {
+        // SAFETY: the caller's promise.
+        unsafe { control::read(message, Versions::of(end), &mut outgoing)? };
+    }
     if outgoing.source != source {
         // Linux: no route from there.
         let known = outgoing.source.ok_or(Errno::INVAL)?.to_canonical();
         let (after, has) = routes::has_address(shared, state, known);
         state = after;
         if !has {
-            return Err(Errno::INVAL);
+            return Err(if known.is_ipv4() { Errno::NETUNREACH } else { Errno::INVAL });
         }
         if kinds::get(fd) != Kind::Datagrams {
             // Another thread has closed it meanwhile.

@@ -4,11 +4,12 @@ use std::ffi::{c_int, c_long, c_uint, c_ulong};
 use std::ptr::null;
 
 use host::Errno;
-use libc::sigset_t;
+use libc::{sigset_t, timespec};
 
 use super::{
     data, descriptors, epoll, files, messages, options, pieces, poll, program, select, sockets,
 };
+use crate::clock::Alarm;
 use crate::{environment, errno, memory, real};
 
 /// Bytes of the kernel's set of signals.
@@ -165,16 +166,18 @@ unsafe fn wait(number: c_long, [a, b, c, d, e, f]: Arguments) -> Option<c_long> 
             }
             #[cfg(target_arch = "x86_64")]
             libc::SYS_poll => poll::poll(pointer!(a), b as libc::nfds_t, third),
-            libc::SYS_ppoll if is_set(d, e) => {
+            libc::SYS_ppoll if is_set(d, e) => telling(pointer!(c), || {
                 poll::ppoll(pointer!(a), b as libc::nfds_t, pointer!(c), pointer!(d))
-            }
+            }),
             #[cfg(target_arch = "x86_64")]
             libc::SYS_select => {
                 select::select(fd, pointer!(b), pointer!(c), pointer!(d), pointer!(e))
             }
             libc::SYS_pselect6 => {
                 let mask = signals(pointer!(f))?;
-                select::pselect(fd, pointer!(b), pointer!(c), pointer!(d), pointer!(e), mask)
+                telling(pointer!(e), || {
+                    select::pselect(fd, pointer!(b), pointer!(c), pointer!(d), pointer!(e), mask)
+                })
             }
             // What a ring does with a session's descriptor, it does with the placeholder: libuv registers sockets by one.
             libc::SYS_io_uring_setup if !environment::allows_io_uring() => {
@@ -185,6 +188,25 @@ unsafe fn wait(number: c_long, [a, b, c, d, e, f]: Arguments) -> Option<c_long> 
         }
     };
     Some(c_long::from(done))
+}
+
+/// Makes a call that waits, and writes what is left of its time, as the kernel does (`poll_select_finish`), and the C library's functions
+/// do not.
+///
+/// # Safety
+/// A time as the call takes it.
+unsafe fn telling(time: *mut timespec, call: impl FnOnce() -> c_int) -> c_int {
+    if time.is_null() || memory::writable(time, size_of::<timespec>()).is_err() {
+        return call();
+    }
+    // SAFETY: the caller's promise.
+    let alarm = Alarm::after_time(Some(unsafe { &*time }));
+    let done = call();
+    if let Ok(alarm) = alarm {
+        // SAFETY: the caller's promise.
+        unsafe { time.write(alarm.left()) };
+    }
+    done
 }
 
 /// Calls that begin processes and programs.

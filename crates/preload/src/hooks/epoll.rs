@@ -213,9 +213,11 @@ pub unsafe extern "C" fn epoll_pwait(
 ) -> c_int {
     let alarm = Alarm::after_ms(timeout);
     let shared = process::current();
-    if !takes(epoll, events, most) || shared.is_none() && !may_come(alarm) {
+    match takes(shared, (epoll, events, most), alarm) {
+        Ok(true) => {}
         // SAFETY: the caller's promise.
-        return unsafe { real::epoll_pwait(epoll, events, most, timeout, mask) };
+        Ok(false) => return unsafe { real::epoll_pwait(epoll, events, most, timeout, mask) },
+        Err(error) => return errno::int(Err(error)),
     }
     // SAFETY: room for so many events, as the application says.
     let events = unsafe { slice::from_raw_parts_mut(events, most.unsigned_abs() as usize) };
@@ -240,24 +242,36 @@ pub unsafe extern "C" fn epoll_pwait2(
         Err(error) => return errno::int(Err(error)),
     };
     let shared = process::current();
-    if !takes(epoll, events, most) || shared.is_none() && !may_come(alarm) {
+    match takes(shared, (epoll, events, most), alarm) {
+        Ok(true) => {}
         // SAFETY: the caller's promise.
-        return unsafe { real::epoll_pwait2(epoll, events, most, timeout, mask) };
+        Ok(false) => return unsafe { real::epoll_pwait2(epoll, events, most, timeout, mask) },
+        Err(error) => return errno::int(Err(error)),
     }
     // SAFETY: room for so many events, as the application says.
     let events = unsafe { slice::from_raw_parts_mut(events, most.unsigned_abs() as usize) };
     errno::int(wait_either(shared, epoll, events, alarm, mask))
 }
 
-/// Whether a call is one that the kernel would not refuse.
-fn takes(epoll: c_int, events: *mut epoll_event, most: c_int) -> bool {
+/// Whether a call is one that the kernel would not refuse, in a process that has a state, or may have one while it waits.
+///
+/// # Errors
+/// [`Errno::FAULT`]: a session is ready, and there is no memory to say so in. Of its own files, the kernel says that itself.
+fn takes(
+    shared: Option<&Shared>,
+    (epoll, events, most): (c_int, *mut epoll_event, c_int),
+    alarm: Alarm,
+) -> Result<bool, Errno> {
     let is_valid = kinds::get(epoll) == Kind::Epoll && (1..=MOST).contains(&most);
-    is_valid && memory::writable(events, 1).is_ok()
-}
-
-/// Whether the process may have a state while a call waits that has begun without.
-fn may_come(alarm: Alarm) -> bool {
-    !alarm.is_over() && arrival::may_come()
+    let is_there = memory::writable(events, 1).is_ok();
+    let Some(shared) = shared.filter(|_| is_valid && !is_there) else {
+        let may_be_ours = shared.is_some() || !alarm.is_over() && arrival::may_come();
+        return Ok(is_valid && is_there && may_be_ours);
+    };
+    let mut state = shared.lock();
+    let waiter = state.waiters.epoll(epoll);
+    state.run();
+    if state.waiters.may_be_ready(waiter) { Err(Errno::FAULT) } else { Ok(false) }
 }
 
 /// Waits, whether the process has a state already or not.
@@ -320,6 +334,9 @@ fn wait(
     mask: *const sigset_t,
 ) -> Result<c_int, Errno> {
     let mut state = shared.lock();
+    if state.neglects && state.attend() {
+        state = state.tell(shared);
+    }
     let waiter = state.waiters.epoll(epoll);
     let mut files = Vec::new();
     let mut ran = false;

@@ -48,9 +48,11 @@ unsafe fn send_file(
     }
     // SAFETY: null, or an offset as the application says.
     let start = unsafe { offset.as_ref() }.copied();
-    // Linux: what can't be mapped can't be sent.
-    if matches!(mode(input)?, libc::S_IFDIR | libc::S_IFSOCK) {
-        return Err(Errno::INVAL);
+    // Linux: a socket has no offset, and what can't be mapped can't be sent.
+    match mode(input)? {
+        libc::S_IFSOCK if start.is_some() => return Err(Errno(libc::ESPIPE)),
+        libc::S_IFDIR | libc::S_IFSOCK => return Err(Errno::INVAL),
+        _ => {}
     }
     // rw_verify_area
     if start.is_some_and(off_t::is_negative) || isize::try_from(count).is_err() {

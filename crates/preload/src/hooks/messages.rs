@@ -7,7 +7,8 @@ use host::{Errno, Received};
 use libc::{mmsghdr, msghdr, ssize_t, timespec};
 
 use super::data::{
-    bytes, is_datagrams, is_ours, is_sessions, receive_vector, receiver, send_vector, whither,
+    LONGEST_NAME, bytes, is_datagrams, is_ours, is_sessions, receive_vector, receiver, send_vector,
+    whither,
 };
 use super::sockets::open_first;
 use super::{control, datagrams, passing};
@@ -17,6 +18,15 @@ use crate::{address, errno, memory, process, vectors};
 
 /// Messages of one call at most (`UIO_MAXIOV`).
 const MESSAGES: c_uint = 1024;
+
+/// What only the kernel's own calls may say (`MSG_CMSG_COMPAT`).
+const COMPAT: c_int = c_int::MIN;
+
+/// Whether a message and flags are such as the kernel looks at further (`copy_msghdr_from_user`).
+fn is_sound(message: &msghdr, flags: c_int) -> Result<(), Errno> {
+    let is_sound = flags & COMPAT == 0 && c_int::try_from(message.msg_namelen).is_ok();
+    if is_sound { Ok(()) } else { Err(Errno::INVAL) }
+}
 
 /// `recvmsg(2)`
 #[unsafe(no_mangle)]
@@ -33,7 +43,7 @@ pub unsafe extern "C" fn recvmsg(fd: c_int, message: *mut msghdr, flags: c_int) 
         }
         Some(message) if kind == Kind::Datagrams => {
             // SAFETY: the caller's promise.
-            errno::size(unsafe { datagrams::receive(fd, message, flags) })
+            errno::size(unsafe { receive_either(fd, message, flags) })
         }
         // SAFETY: the caller's promise.
         _ => unsafe { passing::recvmsg(fd, message, flags) },
@@ -47,9 +57,11 @@ unsafe fn receive_message(
     message: &mut msghdr,
     flags: c_int,
 ) -> Result<Received, Errno> {
+    is_sound(message, flags)?;
     // SAFETY: the caller's promise.
     let received = unsafe { receive_vector(fd, message.msg_iov, message.msg_iovlen, flags) }?;
-    (message.msg_controllen, message.msg_flags) = (0, flags & libc::MSG_OOB);
+    (message.msg_controllen, message.msg_flags) =
+        (0, flags & (libc::MSG_OOB | libc::MSG_CMSG_CLOEXEC));
     match received.shape {
         Some(shape) => {
             let length = &raw mut message.msg_namelen;
@@ -68,6 +80,7 @@ unsafe fn receive_message(
 /// As for `recvmsg`.
 unsafe fn receive_either(fd: c_int, message: &mut msghdr, flags: c_int) -> Result<usize, Errno> {
     if is_datagrams(fd) {
+        is_sound(message, flags)?;
         // SAFETY: the caller's promise.
         return unsafe { datagrams::receive(fd, message, flags) };
     }
@@ -171,6 +184,7 @@ pub unsafe extern "C" fn sendmsg(fd: c_int, message: *const msghdr, flags: c_int
 /// # Safety
 /// As for `sendmsg`.
 unsafe fn send_message(fd: c_int, message: &msghdr, flags: c_int) -> Result<usize, Errno> {
+    is_sound(message, flags)?;
     if is_datagrams(fd) {
         // SAFETY: the caller's promise.
         return unsafe { datagrams::send(fd, message, flags) };
@@ -178,7 +192,7 @@ unsafe fn send_message(fd: c_int, message: &msghdr, flags: c_int) -> Result<usiz
     // SAFETY: the caller's promise.
     unsafe { control::check(message)? };
     // SAFETY: the caller's promise.
-    let to = unsafe { whither(message.msg_name.cast(), message.msg_namelen)? };
+    let to = unsafe { whither(message.msg_name.cast(), message.msg_namelen.min(LONGEST_NAME))? };
     // SAFETY: the caller's promise.
     unsafe { send_vector(fd, message.msg_iov, message.msg_iovlen, flags, to) }
 }

@@ -11,7 +11,7 @@ use crate::kinds::Kind;
 use crate::{errno, process, real, vectors};
 
 /// What a call may say that concerns files on disks, beside `RWF_NOWAIT` (`uapi/linux/fs.h`): sockets pay no heed to it.
-const HEEDLESS: c_int = libc::RWF_HIPRI | libc::RWF_DSYNC | libc::RWF_SYNC;
+const HEEDLESS: c_int = libc::RWF_HIPRI | libc::RWF_DSYNC | libc::RWF_SYNC | libc::RWF_APPEND;
 
 /// A message of these pieces.
 fn message(vector: *const iovec, count: usize) -> msghdr {
@@ -28,8 +28,16 @@ unsafe fn read(fd: c_int, vector: *const iovec, count: c_int, flags: c_int) -> O
     let kind = receiver(fd);
     let count = vectors::count(count);
     if kind == Kind::Datagrams {
-        // SAFETY: the caller's promise.
-        let receive = |count| unsafe { datagrams::receive(fd, &mut message(vector, count), flags) };
+        let receive = |count| {
+            // SAFETY: the caller's promise.
+            let pieces = unsafe { vectors::pieces(vector, count, true)? };
+            // sock_read_iter
+            if pieces.iter().all(|piece| piece.iov_len == 0) {
+                return Ok(0);
+            }
+            // SAFETY: the caller's promise.
+            unsafe { datagrams::receive(fd, &mut message(vector, count), flags) }
+        };
         return Some(errno::size(count.and_then(receive)));
     }
     if !is_sessions(kind) {

@@ -19,6 +19,8 @@ use crate::{call, errno, memory, real};
 
 /// Files of one call at most: more than a process can have.
 const MOST: usize = 1 << 20;
+/// So many files may be there whatever the limit is: asking for it costs a system call.
+const FEW: usize = 64;
 /// What `poll` reports whether it was asked for or not.
 const ALWAYS: Mask = Mask(Mask::ERR.0 | Mask::HUP.0);
 
@@ -75,7 +77,7 @@ unsafe fn poll_until(
 ) -> c_int {
     let length = usize::try_from(count).unwrap_or(0);
     // The kernel says what is wrong with what is none of ours, and with more files than there may be.
-    let is_short = length <= libc::FD_SETSIZE;
+    let is_short = length <= FEW;
     let fits = is_short || length <= MOST && is_within_limit(length as c_int - 1);
     let is_list = fits && memory::writable(files, length).is_ok();
     let is_time = memory::is_given_or_null(timeout);

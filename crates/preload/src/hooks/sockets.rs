@@ -47,13 +47,21 @@ pub unsafe extern "C" fn socket(domain: c_int, kind: c_int, protocol: c_int) -> 
     fd
 }
 
+/// What `fd` is to a call that binds it: a connection that was dissolved is the kernel's socket again.
+fn kind_to_bind(fd: c_int) -> Kind {
+    let kind = process::kind(fd);
+    let dissolves = kind == Kind::Session
+        && process::current().is_some_and(|shared| shared.lock().dissolve(fd));
+    if dissolves { Kind::Fresh } else { kind }
+}
+
 /// `bind(2)`
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bind(fd: c_int, at: *const sockaddr, length: socklen_t) -> c_int {
     if let Some(refused) = process::refuse(fd) {
         return refused;
     }
-    let kind = process::kind(fd);
+    let kind = kind_to_bind(fd);
     match kind {
         Kind::Session | Kind::Listener => {
             errno::set(Errno::INVAL);
@@ -110,7 +118,7 @@ pub unsafe extern "C" fn listen(fd: c_int, backlog: c_int) -> c_int {
     if let Some(refused) = process::refuse(fd) {
         return refused;
     }
-    let kind = process::kind(fd);
+    let kind = kind_to_bind(fd);
     if kind == Kind::Session {
         errno::set(Errno::INVAL);
         return -1;

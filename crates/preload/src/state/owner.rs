@@ -62,18 +62,75 @@ impl Owner {
         done >= 0 || crate::errno::get() != Errno(libc::ESRCH)
     }
 
-    /// Something has happened to the session (`sk_wake_async`, `sk_send_sigurg`).
-    pub(super) fn signal(self, flags: c_int, woken: Mask) {
+    /// Sends it a signal that says what has happened to which descriptor. Gives whether it was sent.
+    fn queue(self, signal: c_int, information: &Information) -> bool {
+        let (id, place) = (c_long::from(self.id), c_long::from(signal));
+        let information = &raw const *information as c_long;
+        // SAFETY: as much as the kernel reads; handlers wait until this thread does not have the state.
+        let done = unsafe {
+            if self.is_process {
+                real::syscall(libc::SYS_rt_sigqueueinfo, id, place, information, 0, 0, 0)
+            } else {
+                let own = libc::getpid().into();
+                real::syscall(libc::SYS_rt_tgsigqueueinfo, own, id, place, information, 0, 0)
+            }
+        };
+        done >= 0
+    }
+
+    /// Something has happened to the session at `fd` (`sk_wake_async`, `sk_send_sigurg`).
+    pub(super) fn signal(self, fd: c_int, flags: c_int, woken: Mask) {
         if self.id == 0 {
             return;
         }
         if woken.has(Mask::URGED) {
             self.send(libc::SIGURG);
         }
-        if flags & libc::O_ASYNC != 0 {
-            self.send(if self.signal == 0 { libc::SIGIO } else { self.signal });
+        if flags & libc::O_ASYNC == 0 {
+            return;
+        }
+        let (code, band) = reason(woken);
+        // The kernel takes its own codes only from a thread that signals itself.
+        let tells = |code| self.queue(self.signal, &Information::new(self.signal, code, band, fd));
+        if self.signal == 0 || self.id < 0 || !(tells(code) || tells(SI_SIGIO)) {
+            self.send(libc::SIGIO);
         }
     }
+}
+
+/// `siginfo_t`, as `F_SETSIG` asks for it.
+#[repr(C)]
+struct Information {
+    signal: c_int,
+    error: c_int,
+    code: c_int,
+    padding: c_int,
+    band: c_long,
+    fd: c_int,
+    rest: [c_int; 25],
+}
+
+impl Information {
+    fn new(signal: c_int, code: c_int, band: c_long, fd: c_int) -> Self {
+        Self { signal, error: 0, code, padding: 0, band, fd, rest: [0; 25] }
+    }
+}
+
+/// A queued `SIGIO` (`asm-generic/siginfo.h`).
+const SI_SIGIO: c_int = -5;
+
+/// The code of what has happened (`POLL_IN` and its kin), and its events (`fs/fcntl.c`, `band_table`).
+fn reason(woken: Mask) -> (c_int, c_long) {
+    let table = [
+        (Mask::ERR, 4, libc::POLLERR),
+        (Mask::HUP, 6, libc::POLLHUP | libc::POLLERR),
+        (Mask::IN, 1, libc::POLLIN | libc::POLLRDNORM),
+        (Mask::PRI, 5, libc::POLLPRI | libc::POLLRDBAND),
+    ];
+    let out = (Mask::OUT, 2, libc::POLLOUT | libc::POLLWRNORM | libc::POLLWRBAND);
+    let found = table.into_iter().find(|(mask, ..)| woken.has(*mask));
+    let (_, code, band) = found.unwrap_or(out);
+    (code, band.into())
 }
 
 impl State {

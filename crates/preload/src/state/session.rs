@@ -63,6 +63,21 @@ impl State {
         }
     }
 
+    /// The application is about to bind a socket that was connected, or to have it listen, which it does with the kernel's. Gives whether
+    /// it is that from now on: not what others have too, or what was accepted, of which the kernel has none.
+    pub(crate) fn dissolve(&mut self, fd: c_int) -> bool {
+        let Place { dissolved, reusable, .. } = *self.place(fd);
+        let has_others = self.own(fd) != fd || self.aliases.values().any(|own| *own == fd);
+        let is_kept = has_others || self.carriers.contains_key(&fd) || self.is_held(fd);
+        if !dissolved || reusable || is_kept || self.waiters.is_watched(id(fd)) {
+            return false;
+        }
+        self.close_unborn(fd);
+        kinds::set(fd, Kind::Fresh);
+        kinds::touch(fd);
+        true
+    }
+
     /// A descriptor for a connection that waits at a listener. The application cannot put another file there.
     ///
     /// # Errors

@@ -56,6 +56,7 @@ unsafe fn connect_to(fd: c_int, to: *const sockaddr, length: socklen_t) -> c_int
                 let id = state.id_of(fd);
                 let (mut state, done) = call.ask(state, fd, |sessions| sessions.disconnect(id));
                 done?;
+                state.shared_place(fd).dissolved = true;
                 state.turn();
                 Ok(0)
             });
@@ -113,6 +114,7 @@ unsafe fn connect_to(fd: c_int, to: *const sockaddr, length: socklen_t) -> c_int
             return -1;
         }
     }
+    state.shared_place(fd).dissolved = false;
     if state.is_to_meet(remote) {
         call.wait(&mut state, fd);
         state = routes::meet(shared, state, remote);
