@@ -9,6 +9,9 @@ use libc::{sockaddr, sockaddr_in, sockaddr_in6, sockaddr_storage, socklen_t};
 
 use crate::{memory, real, uncancelled};
 
+/// Bytes of an address at most.
+pub(crate) const LONGEST: socklen_t = size_of::<sockaddr_storage>() as socklen_t;
+
 /// The IPv4 or IPv6 address at `address`. `None`: it is of another family.
 ///
 /// # Safety

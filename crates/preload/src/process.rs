@@ -13,7 +13,7 @@ use crate::caretaker::{self, Look};
 use crate::kinds::{self, Kind};
 use crate::signals::Quiet;
 use crate::state::State;
-use crate::{arrival, errno, internal, report};
+use crate::{address, arrival, errno, internal, report};
 
 /// After an attempt to reach the daemon that failed: seconds until the next.
 const PATIENCE: u64 = 1;
@@ -277,11 +277,21 @@ fn fetch(fd: c_int) -> Kind {
     attached().map_or(Kind::Stale, |shared| shared.lock().fetch(fd))
 }
 
-/// This process's state for a call about several descriptors: sessions among them that are elsewhere are fetched.
+/// Whether clients may come to a socket, which a process without a state has from its parent.
+fn is_served(fd: c_int) -> bool {
+    match kinds::get(fd) {
+        Kind::Listener => true,
+        Kind::Datagrams => address::bound(fd).is_ok_and(|at| at.is_some_and(|at| at.port() != 0)),
+        _ => false,
+    }
+}
+
+/// This process's state for a call about several descriptors: sessions among them that are elsewhere are fetched, and a process that
+/// has none gets one if it waits where clients come.
 pub(crate) fn for_files<I: Iterator<Item = c_int>>(
-    files: impl FnOnce() -> I,
+    files: impl Fn() -> I,
 ) -> Option<&'static Shared> {
-    let shared = current();
+    let shared = current().or_else(|| files().any(is_served).then(attached).flatten());
     if !kinds::any_elsewhere() {
         return shared;
     }

@@ -6,5 +6,5 @@ const struct test *const all_cases[] = {
     close_cases,   descriptor_cases, poll_cases,   select_cases,      epoll_cases,   mixed_epoll_cases,
     signal_cases,  process_cases,    program_cases, thread_cases,     name_cases,    udp_cases,
     udp_long_cases, udp_told_cases,  family_cases, state_cases,       option_cases,  interrupted_cases,
-    limit_cases,   edge_cases,       NULL,
+    limit_cases,   edge_cases,       heir_cases, NULL,
 };

@@ -21,24 +21,6 @@ static void child_accepts(void) {
   FD(accept(server, NULL, NULL));
 }
 
-// A client of the same process comes before the child that is to serve it.
-static void child_accepts_late(void) {
-  int server = listening(5), own = stream();
-  socklen_t length;
-  struct sockaddr_storage name = to_own(port_of(server), &length);
-  pid_t child = fork();
-  if (child == 0) {
-    pause_ms(100);
-    _exit(serve_one(server, "child"));
-  }
-  R(connect(own, (struct sockaddr *)&name, length));
-  R(recv(own, data, 5, MSG_WAITALL));
-  R(send(own, "parent", 6, 0));
-  R(recv(own, data, 6, MSG_WAITALL));
-  R(close(own));
-  ended(child);
-}
-
 static void only_the_child(void) {
   int server = listening(5), port = port_of(server);
   pid_t child = fork();
@@ -357,7 +339,6 @@ static void passed_receiver(void) {
 
 const struct test process_cases[] = {
     {"fork, child accepts", child_accepts, FAMILIES},
-    {"fork, child accepts late", child_accepts_late, FAMILIES},
     {"fork, only the child", only_the_child, FAMILIES},
     {"fork, four children", four_children, FAMILIES},
     {"fork, busy children", busy_accepting, FAMILIES},

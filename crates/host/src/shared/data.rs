@@ -157,7 +157,7 @@ impl Remote {
             return self.recv_datagram(id, targets, incoming);
         }
         let is_shut = self.own(id).is_ok_and(|own| own.shut.0);
-        if incoming.urgent {
+        if incoming.urgent && !incoming.errors {
             return Err(Errno::INVAL);
         }
         if incoming.errors {

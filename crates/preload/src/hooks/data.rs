@@ -13,8 +13,6 @@ use super::sockets::{meet_inherited, open_first};
 use crate::kinds::Kind;
 use crate::{address, errno, inherited, memory, process, real, vectors};
 
-/// Bytes of an address at most.
-pub(super) const LONGEST_NAME: socklen_t = size_of::<libc::sockaddr_storage>() as socklen_t;
 /// Pieces that need no memory.
 const FEW: usize = 16;
 /// Bytes that one call throws away at most.
@@ -378,7 +376,7 @@ pub(super) unsafe fn whither(
         return Ok(None);
     }
     // move_addr_to_kernel
-    if length > LONGEST_NAME {
+    if length > address::LONGEST {
         return Err(Errno::INVAL);
     }
     memory::readable(to, length as usize)?;

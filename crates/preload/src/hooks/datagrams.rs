@@ -9,7 +9,6 @@ use libc::{iovec, msghdr, sockaddr, socklen_t};
 use shm::session::Routed;
 
 use super::control::{self, Versions};
-use super::data::LONGEST_NAME;
 use crate::asking::change;
 use crate::call::Call;
 use crate::kinds::{self, Kind};
@@ -229,7 +228,7 @@ unsafe fn tell(
 pub(super) unsafe fn send(fd: c_int, message: &msghdr, flags: c_int) -> Result<usize, Errno> {
     call::begins();
     // Linux: what is longer than any address is cut off.
-    let length = message.msg_namelen.min(LONGEST_NAME);
+    let length = message.msg_namelen.min(address::LONGEST);
     let name = message.msg_name.cast::<sockaddr>();
     let to = if name.is_null() || length == 0 {
         None

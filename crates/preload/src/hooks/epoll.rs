@@ -269,9 +269,8 @@ fn takes(
         return Ok(is_valid && is_there && may_be_ours);
     };
     let mut state = shared.lock();
-    let waiter = state.waiters.epoll(epoll);
     state.run();
-    if state.waiters.may_be_ready(waiter) { Err(Errno::FAULT) } else { Ok(false) }
+    if state.mask(epoll).has(Mask::IN) { Err(Errno::FAULT) } else { Ok(false) }
 }
 
 /// Waits, whether the process has a state already or not.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use libc::pid_t;
 
-use super::descriptors;
+use super::{descriptors, stdio};
 use crate::clock::{self, Alarm};
 use crate::kinds::{self, Kind};
 use crate::process::{self, Held, Shared};
@@ -147,7 +147,12 @@ pub unsafe extern "C" fn chroot(path: *const c_char) -> c_int {
 }
 
 /// Run when the process ends by `exit`, or by returning from `main`.
-extern "C" fn farewell() {
+extern "C" fn end() {
+    stdio::flush_all();
+    farewell();
+}
+
+fn farewell() {
     let Some(shared) = process::current() else { return };
     let Some(mut state) = last_lock(shared) else { return };
     if state.leave() {
@@ -192,7 +197,7 @@ pub unsafe extern "C" fn _Exit(status: c_int) -> ! {
 /// Called by the loader when the process ends.
 #[used]
 #[unsafe(link_section = ".fini_array")]
-static FAREWELL_HOOK: extern "C" fn() = farewell;
+static END_HOOK: extern "C" fn() = end;
 
 #[cfg(test)]
 mod tests {

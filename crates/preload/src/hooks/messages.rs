@@ -7,8 +7,7 @@ use host::{Errno, Received};
 use libc::{mmsghdr, msghdr, ssize_t, timespec};
 
 use super::data::{
-    LONGEST_NAME, bytes, is_datagrams, is_ours, is_sessions, receive_vector, receiver, send_vector,
-    whither,
+    bytes, is_datagrams, is_ours, is_sessions, receive_vector, receiver, send_vector, whither,
 };
 use super::sockets::open_first;
 use super::{control, datagrams, passing};
@@ -192,7 +191,8 @@ unsafe fn send_message(fd: c_int, message: &msghdr, flags: c_int) -> Result<usiz
     // SAFETY: the caller's promise.
     unsafe { control::check(message)? };
     // SAFETY: the caller's promise.
-    let to = unsafe { whither(message.msg_name.cast(), message.msg_namelen.min(LONGEST_NAME))? };
+    let to =
+        unsafe { whither(message.msg_name.cast(), message.msg_namelen.min(address::LONGEST))? };
     // SAFETY: the caller's promise.
     unsafe { send_vector(fd, message.msg_iov, message.msg_iovlen, flags, to) }
 }

@@ -10,12 +10,15 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use libc::FILE;
 
-use super::{descriptors, stdio};
+use super::stdio;
 use crate::kinds::Kind;
 use crate::process;
 
 /// The streams to which names led before, by descriptor. Null: the name leads there.
 static OWN: [AtomicPtr<FILE>; 3] = [const { AtomicPtr::new(null_mut()) }; 3];
+
+/// Streams that call this library, by descriptor, once there was a session.
+static OURS: [AtomicPtr<FILE>; 3] = [const { AtomicPtr::new(null_mut()) }; 3];
 
 unsafe extern "C" {
     static mut stdin: *mut FILE;
@@ -44,24 +47,21 @@ pub(crate) fn follow_all() {
 /// A descriptor stands for another file from now on.
 pub(super) fn follow(fd: c_int) {
     let Some((name, mode)) = name(fd) else { return };
-    let Some(own) = OWN.get(fd.unsigned_abs() as usize) else { return };
+    let place = fd.unsigned_abs() as usize;
+    let (Some(own), Some(ours)) = (OWN.get(place), OURS.get(place)) else { return };
     let is_session = matches!(process::known(fd), Kind::Session | Kind::Elsewhere);
     match (is_session, own.load(Ordering::Relaxed).is_null()) {
         (true, true) => {
-            // SAFETY: modes of `fdopen`'s.
-            let stream = unsafe { stdio::open(fd, mode.as_ptr(), close) };
-            if stream.is_null() {
-                return;
+            if ours.load(Ordering::Relaxed).is_null() {
+                ours.store(made(fd, mode), Ordering::Relaxed);
             }
-            // SAFETY: a stream that was just made, and a name of the C library's, of which it says that it may be assigned.
-            unsafe {
-                if fd == libc::STDERR_FILENO {
-                    // As the C library's own is; and `perror` prints to it, not to a copy of its descriptor.
-                    setvbuf(stream, null_mut(), libc::_IONBF, 0);
-                    fwide(stream, -1);
+            let stream = ours.load(Ordering::Relaxed);
+            if !stream.is_null() {
+                // SAFETY: a name of the C library's, of which it says that it may be assigned.
+                unsafe {
+                    own.store(name.read(), Ordering::Relaxed);
+                    name.write(stream);
                 }
-                own.store(name.read(), Ordering::Relaxed);
-                name.write(stream);
             }
         }
         // What was read ahead would be lost, and this stream reads any file.
@@ -76,12 +76,28 @@ pub(super) fn follow(fd: c_int) {
     }
 }
 
+fn made(fd: c_int, mode: &CStr) -> *mut FILE {
+    // SAFETY: modes of `fdopen`'s, and then a stream.
+    unsafe {
+        let stream = stdio::open(fd, mode.as_ptr(), close);
+        if fd == libc::STDERR_FILENO && !stream.is_null() {
+            // As the C library's own is; and `perror` prints to it, not to a copy of its descriptor.
+            setvbuf(stream, null_mut(), libc::_IONBF, 0);
+            fwide(stream, -1);
+        }
+        stream
+    }
+}
+
 /// Nobody goes back from a stream that the program has closed.
 unsafe extern "C" fn close(cookie: *mut c_void) -> c_int {
     let fd = stdio::descriptor(cookie);
-    if let Some(own) = OWN.get(fd.unsigned_abs() as usize) {
-        own.store(null_mut(), Ordering::Relaxed);
+    stdio::forget(fd);
+    for list in [&OWN, &OURS] {
+        if let Some(place) = list.get(fd.unsigned_abs() as usize) {
+            place.store(null_mut(), Ordering::Relaxed);
+        }
     }
     // SAFETY: no memory is involved.
-    unsafe { descriptors::close(fd) }
+    unsafe { libc::close(fd) }
 }

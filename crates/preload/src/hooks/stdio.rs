@@ -1,15 +1,16 @@
 //! The C library's streams (`FILE`) on sessions, and `dprintf`.
 //!
 //! The C library reads and writes files of its streams without calling its public functions, so a stream on a socket
-//! is one that calls this library: `fopencookie(3)`.
+//! is one that calls this library, by its public names: `fopencookie(3)`.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr::{null_mut, slice_from_raw_parts};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 use host::Errno;
 use libc::{FILE, off64_t, size_t, ssize_t};
 
-use super::{data, descriptors};
 use crate::arguments::{INTEGERS, List, Overflow, Saved};
 use crate::kinds::Kind;
 use crate::{errno, process, real};
@@ -28,6 +29,16 @@ unsafe extern "C" {
     fn vasprintf(text: *mut *mut c_char, format: *const c_char, arguments: *mut c_void) -> c_int;
 }
 
+unsafe extern "C" {
+    fn ftrylockfile(stream: *mut FILE) -> c_int;
+    fn funlockfile(stream: *mut FILE);
+    fn fflush_unlocked(stream: *mut FILE) -> c_int;
+}
+
+/// Streams that call this library, by their descriptors. Nobody waits for it: in a forked child, a thread that there is none of may
+/// have it.
+static OPEN: Mutex<Vec<(c_int, AtomicPtr<FILE>)>> = Mutex::new(Vec::new());
+
 /// Where a stream of glibc's has its descriptor (`_fileno`), on machines with pointers of 64 bits.
 const DESCRIPTOR: usize = 112;
 /// A stream that stands for no file has one of these there.
@@ -42,7 +53,7 @@ pub(super) fn descriptor(cookie: *mut c_void) -> c_int {
 
 unsafe extern "C" fn read(cookie: *mut c_void, target: *mut c_char, count: size_t) -> ssize_t {
     // SAFETY: the caller's promise.
-    unsafe { data::read(descriptor(cookie), target.cast(), count) }
+    unsafe { libc::read(descriptor(cookie), target.cast(), count) }
 }
 
 /// Writes all, as streams on files do, unless it fails.
@@ -57,7 +68,7 @@ fn write_all(fd: c_int, source: &[u8]) -> usize {
     let mut rest = source;
     while !rest.is_empty() {
         // SAFETY: bytes that can be read.
-        let written = unsafe { data::write_bytes(fd, rest.as_ptr().cast(), rest.len()) };
+        let written = unsafe { libc::write(fd, rest.as_ptr().cast(), rest.len()) };
         let Ok(written) = usize::try_from(written) else { break };
         rest = rest.get(written..).unwrap_or_default();
     }
@@ -71,8 +82,33 @@ unsafe extern "C" fn seek(_: *mut c_void, _: *mut off64_t, _: c_int) -> c_int {
 }
 
 unsafe extern "C" fn close(cookie: *mut c_void) -> c_int {
+    forget(descriptor(cookie));
     // SAFETY: no memory is involved.
-    unsafe { descriptors::close(descriptor(cookie)) }
+    unsafe { libc::close(descriptor(cookie)) }
+}
+
+/// The program closes a stream.
+pub(super) fn forget(fd: c_int) {
+    let Ok(mut open) = OPEN.try_lock() else { return };
+    if let Some(at) = open.iter().position(|(of, _)| *of == fd) {
+        open.swap_remove(at);
+    }
+}
+
+/// Writes what streams hold back: the program ends, and the C library does so only when there are no sessions any more. What another
+/// thread is busy with stays.
+pub(super) fn flush_all() {
+    let Ok(open) = OPEN.try_lock() else { return };
+    for (_, stream) in &*open {
+        let stream = stream.load(Ordering::Relaxed);
+        // SAFETY: a stream that nobody has closed.
+        unsafe {
+            if ftrylockfile(stream) == 0 {
+                fflush_unlocked(stream);
+                funlockfile(stream);
+            }
+        }
+    }
 }
 
 /// Whether a stream on it has to call this library: it is, or may become, a session.
@@ -113,6 +149,9 @@ pub(super) unsafe fn open(fd: c_int, mode: *const c_char, close: Close) -> *mut 
             // For `fileno(3)`.
             place.write(fd);
         }
+    }
+    if let Ok(mut open) = OPEN.try_lock() {
+        open.push((fd, AtomicPtr::new(stream)));
     }
     stream
 }

@@ -137,6 +137,7 @@ pub struct Listen {
     /// Its share of new flows among the listener's members. 0: only while all others have 0 too.
     pub weight: u8,
     /// The process does something else while connections wait there: new flows are for members that do not.
+    #[serde(default)]
     pub busy: bool,
 }
 
