@@ -13,6 +13,8 @@ use super::sockets::{meet_inherited, open_first};
 use crate::kinds::Kind;
 use crate::{address, errno, inherited, memory, process, real, vectors};
 
+/// What only the kernel's own calls may say of a message (`MSG_CMSG_COMPAT`), and which other calls pay no heed to.
+pub(super) const COMPAT: c_int = c_int::MIN;
 /// Pieces that need no memory.
 const FEW: usize = 16;
 /// Bytes that one call throws away at most.
@@ -50,8 +52,9 @@ pub(super) fn receiver(fd: c_int) -> Kind {
 /// `count` bytes can be written at `target`.
 unsafe fn receive_datagram(fd: c_int, target: *mut c_void, count: size_t, flags: c_int) -> ssize_t {
     let mut piece = iovec { iov_base: target, iov_len: count.min(vectors::LONGEST) };
+    let message = &mut datagrams::message(&mut piece);
     // SAFETY: the caller's promise.
-    errno::size(unsafe { datagrams::receive(fd, &mut datagrams::message(&mut piece), flags) })
+    errno::size(unsafe { datagrams::receive(fd, message, flags & !COMPAT) })
 }
 
 /// # Safety
@@ -224,7 +227,7 @@ pub unsafe extern "C" fn recvfrom(
         let room = if from.is_null() || !is_there { 0 } else { unsafe { length.read() } };
         let mut message = datagrams::addressed(&mut piece, from, room);
         // SAFETY: the caller's promise.
-        let received = unsafe { datagrams::receive(fd, &mut message, flags) };
+        let received = unsafe { datagrams::receive(fd, &mut message, flags & !COMPAT) };
         if received.is_ok() && !is_there {
             return errno::size(Err(Errno::FAULT));
         }
@@ -351,8 +354,11 @@ unsafe fn send_bytes(
     if kind == Kind::Datagrams {
         let mut piece = iovec { iov_base: source.cast_mut(), iov_len: count.min(vectors::LONGEST) };
         let message = datagrams::addressed(&mut piece, to.cast_mut(), length);
+        if !to.is_null() && !(1..=address::LONGEST).contains(&length) {
+            return errno::size(Err(Errno::INVAL));
+        }
         // SAFETY: the caller's promise.
-        return errno::size(unsafe { datagrams::send(fd, &message, flags) });
+        return errno::size(unsafe { datagrams::send(fd, &message, flags & !COMPAT) });
     }
     if !is_sessions(kind) {
         // SAFETY: the caller's promise.

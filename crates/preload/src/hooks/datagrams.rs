@@ -227,9 +227,7 @@ unsafe fn tell(
 /// As for `sendmsg`.
 pub(super) unsafe fn send(fd: c_int, message: &msghdr, flags: c_int) -> Result<usize, Errno> {
     call::begins();
-    // Linux: what is longer than any address is cut off.
-    let length = message.msg_namelen.min(address::LONGEST);
-    let name = message.msg_name.cast::<sockaddr>();
+    let (name, length) = (message.msg_name.cast::<sockaddr>(), message.msg_namelen);
     let to = if name.is_null() || length == 0 {
         None
     } else {

@@ -7,7 +7,8 @@ use host::{Errno, Received};
 use libc::{mmsghdr, msghdr, ssize_t, timespec};
 
 use super::data::{
-    bytes, is_datagrams, is_ours, is_sessions, receive_vector, receiver, send_vector, whither,
+    COMPAT, bytes, is_datagrams, is_ours, is_sessions, receive_vector, receiver, send_vector,
+    whither,
 };
 use super::sockets::open_first;
 use super::{control, datagrams, passing};
@@ -17,9 +18,6 @@ use crate::{address, errno, memory, process, vectors};
 
 /// Messages of one call at most (`UIO_MAXIOV`).
 const MESSAGES: c_uint = 1024;
-
-/// What only the kernel's own calls may say (`MSG_CMSG_COMPAT`).
-const COMPAT: c_int = c_int::MIN;
 
 /// Whether a message and flags are such as the kernel looks at further (`copy_msghdr_from_user`).
 fn is_sound(message: &msghdr, flags: c_int) -> Result<(), Errno> {
@@ -184,15 +182,16 @@ pub unsafe extern "C" fn sendmsg(fd: c_int, message: *const msghdr, flags: c_int
 /// As for `sendmsg`.
 unsafe fn send_message(fd: c_int, message: &msghdr, flags: c_int) -> Result<usize, Errno> {
     is_sound(message, flags)?;
+    // Linux: what is longer than any address is cut off.
+    let message = msghdr { msg_namelen: message.msg_namelen.min(address::LONGEST), ..*message };
     if is_datagrams(fd) {
         // SAFETY: the caller's promise.
-        return unsafe { datagrams::send(fd, message, flags) };
+        return unsafe { datagrams::send(fd, &message, flags) };
     }
     // SAFETY: the caller's promise.
-    unsafe { control::check(message)? };
+    unsafe { control::check(&message)? };
     // SAFETY: the caller's promise.
-    let to =
-        unsafe { whither(message.msg_name.cast(), message.msg_namelen.min(address::LONGEST))? };
+    let to = unsafe { whither(message.msg_name.cast(), message.msg_namelen)? };
     // SAFETY: the caller's promise.
     unsafe { send_vector(fd, message.msg_iov, message.msg_iovlen, flags, to) }
 }
