@@ -60,19 +60,13 @@ static void four_children(void) {
 }
 
 // Each serves one client until that ends, and looks for no other: whoever comes meanwhile is for one that is free.
-static void busy_children(bool waits) {
+static void busy_children(void) {
   int server = listening(64), port = port_of(server), peers[4];
   pid_t children[4];
   for (int i = 0; i < 4; i++)
     if ((children[i] = fork()) == 0) {
-      int epoll = epoll_create1(0);
-      struct epoll_event event = {.events = EPOLLIN};
-      fcntl(server, F_SETFL, waits ? O_NONBLOCK : 0);
-      if (waits && epoll_ctl(epoll, EPOLL_CTL_ADD, server, &event) < 0) _exit(1);
       for (;;) {
-        int fd = waits && epoll_wait(epoll, &event, 1, -1) < 0 ? -1 : accept(server, NULL, NULL);
-        // Others may have been faster.
-        if (fd < 0 && waits && errno == EAGAIN) continue;
+        int fd = accept(server, NULL, NULL);
         if (fd < 0 || send(fd, "busy", 4, 0) != 4) _exit(1);
         while (recv(fd, data, sizeof data, 0) > 0) {
         }
@@ -85,8 +79,6 @@ static void busy_children(bool waits) {
   }
   four_end(children);
 }
-static void busy_accepting(void) { busy_children(false); }
-static void busy_polling(void) { busy_children(true); }
 
 // All hear of a client on the own host, and those that it is not for go on to hear of others.
 static void local_client_first(void) {
@@ -341,8 +333,7 @@ const struct test process_cases[] = {
     {"fork, child accepts", child_accepts, FAMILIES},
     {"fork, only the child", only_the_child, FAMILIES},
     {"fork, four children", four_children, FAMILIES},
-    {"fork, busy children", busy_accepting, FAMILIES},
-    {"fork, busy children with epoll", busy_polling, PASSIVE4},
+    {"fork, busy children", busy_children, FAMILIES},
     {"fork, a local client first", local_client_first, PASSIVE4},
     {"fork, child per connection", child_per_connection, FAMILIES},
     {"fork, shared connection", shared_connection, ALL},

@@ -39,7 +39,8 @@ impl State {
         let shared = self.listeners.iter().filter(|(_, it)| (forked || it.inherited) && !it.ends);
         let shared: Vec<_> = shared.map(|(fd, _)| *fd).collect();
         for fd in shared {
-            let waits = self.is_ready(fd, Mask::IN);
+            // Who watches it hears of them, and takes them in its turn.
+            let waits = !self.waiters.is_watched(id(fd)) && self.is_ready(fd, Mask::IN);
             let Some(listener) = self.listeners.get_mut(&fd) else { continue };
             if !waits {
                 listener.neglect.since = None;
@@ -68,7 +69,10 @@ impl State {
         if self.listeners.values().any(|listener| has_it(listener) && takes(listener)) {
             return;
         }
-        let all = self.listeners.iter().filter(|(fd, it)| has_it(it) && !self.is_changing(**fd));
+        // A worker that rests closes its listener soon, and then hands all over.
+        let forked = self.forked.is_some();
+        let leaves = |it: &Listener| has_it(it) && (forked || it.neglect.is_certain);
+        let all = self.listeners.iter().filter(|(fd, it)| leaves(it) && !self.is_changing(**fd));
         let all: Vec<_> = all.map(|(fd, _)| *fd).collect();
         // Some may be among the packets that wait.
         self.run();
