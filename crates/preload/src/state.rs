@@ -131,8 +131,6 @@ pub(crate) struct State {
     pub(crate) forked: Option<u64>,
     /// New connections are left to the processes that were forked.
     rests: bool,
-    /// Connections have waited for too long at a listener.
-    pub(crate) neglects: bool,
     /// Listeners that were closed after a fork, and are kept for the child for a moment.
     lingering: Vec<listener::Lingering>,
 }
@@ -183,7 +181,6 @@ impl State {
             is_owned: false,
             forked: None,
             rests: false,
-            neglects: false,
             lingering: Vec::new(),
         };
         state.show_connections();

@@ -333,9 +333,6 @@ fn wait(
     mask: *const sigset_t,
 ) -> Result<c_int, Errno> {
     let mut state = shared.lock();
-    if state.neglects && state.attend() {
-        state = state.tell(shared);
-    }
     let waiter = state.waiters.epoll(epoll);
     let mut files = Vec::new();
     let mut ran = false;

@@ -10,8 +10,6 @@ use super::{INTERFACE, each};
 
 /// Bytes of control messages of one call at most (`net.core.optmem_max`, as Linux 6.8 has it on and later).
 const MOST: usize = 128 << 10;
-/// What `crate libc` has not for every C library (`asm-generic/socket.h`).
-const SCM_TS_OPT_ID: c_int = 81;
 /// Priorities that need no privilege.
 const PRIORITIES: std::ops::RangeInclusive<c_int> = 0..=6;
 
@@ -91,8 +89,7 @@ fn of_any_socket(kind: c_int, data: &[u8]) -> Result<(), Errno> {
         libc::SO_PRIORITY => Err(Errno::PERM),
         // Nobody is told when it left.
         libc::SO_TIMESTAMPING => number(data).map(drop),
-        // `SCM_TS_OPT_ID` and `SCM_TXTIME` are for sockets with options that none can have here.
-        SCM_TS_OPT_ID => Err(Errno::INVAL),
+        // Also `SCM_TS_OPT_ID` and `SCM_TXTIME`, which are for sockets with options that none can have here.
         _ => Err(Errno::INVAL),
     }
 }

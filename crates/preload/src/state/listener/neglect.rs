@@ -46,19 +46,8 @@ impl State {
                 listener.neglect.since = None;
             } else if now >= *listener.neglect.since.get_or_insert(now) + PATIENCE {
                 listener.neglect.is_certain = true;
-                self.neglects = true;
             }
         }
-    }
-
-    /// The application looks for events again: it takes connections again where it watches a listener. Gives whether the daemon is to be
-    /// told.
-    pub(crate) fn attend(&mut self) -> bool {
-        self.neglects = false;
-        let neglected = self.listeners.iter().filter(|(_, listener)| listener.neglect.is_certain);
-        let watched = neglected.map(|(fd, _)| *fd).filter(|fd| self.waiters.is_watched(id(*fd)));
-        let watched: Vec<_> = watched.collect();
-        watched.into_iter().fold(false, |tells, fd| tells | self.serve(fd))
     }
 
     /// Other processes take connections of a listener that this one only keeps open, or neglects: those that have waited longest here
